@@ -1,0 +1,72 @@
+# kedge_room(NAME [TORCH] [USES room...] [LINKS library...]) builds src/NAME as an OBJECT library
+# (self-registering plug-ins vanish from static ones) and its *_test.cc as NAME_test.
+enable_testing()
+
+add_library(kedge_options INTERFACE)
+target_include_directories(kedge_options INTERFACE ${CMAKE_SOURCE_DIR}/src)
+target_compile_options(kedge_options INTERFACE -Wall -Wextra -Wconversion -Werror
+  -Wno-restrict) # g++ 12 sees overlaps in std::string that cannot be
+
+# All rooms below `uses`, nearest first, without repeats.
+function(kedge_closure out)
+  set(all ${ARGN})
+  foreach(room ${ARGN})
+    get_property(below GLOBAL PROPERTY KEDGE_USES_${room})
+    list(APPEND all ${below})
+  endforeach()
+  list(REMOVE_DUPLICATES all)
+  set(${out} ${all} PARENT_SCOPE)
+endfunction()
+
+# An executable from rooms: OBJECT libraries do not pass their objects on, so each is named.
+function(kedge_link target)
+  kedge_closure(rooms ${ARGN})
+  set(torch OFF)
+  foreach(room ${rooms})
+    target_link_libraries(${target} PRIVATE kedge_${room})
+    get_property(is_torch GLOBAL PROPERTY KEDGE_TORCH_${room})
+    if(is_torch)
+      set(torch ON)
+    endif()
+  endforeach()
+  target_link_libraries(${target} PRIVATE kedge_options)
+endfunction()
+
+function(kedge_room name)
+  cmake_parse_arguments(ROOM "TORCH" "" "USES;LINKS" ${ARGN})
+  kedge_closure(below ${ROOM_USES})
+  set_property(GLOBAL PROPERTY KEDGE_USES_${name} ${below})
+  set_property(GLOBAL PROPERTY KEDGE_TORCH_${name} ${ROOM_TORCH})
+
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.cc)
+  set(tests ${sources})
+  list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+
+  if(sources)
+    add_library(kedge_${name} OBJECT ${sources})
+    target_link_libraries(kedge_${name} PUBLIC kedge_options kedge_base)
+  else()
+    add_library(kedge_${name} INTERFACE)
+  endif()
+  foreach(library ${ROOM_LINKS})
+    if(sources)
+      target_link_libraries(kedge_${name} PUBLIC kedge_${library}_library)
+    endif()
+  endforeach()
+  if(ROOM_TORCH AND sources)
+    kedge_use_torch(kedge_${name})
+  endif()
+
+  if(tests)
+    add_executable(${name}_test ${tests})
+    kedge_link(${name}_test ${name} ${below})
+    target_link_libraries(${name}_test PRIVATE kedge_gtest)
+    target_compile_definitions(${name}_test
+      PRIVATE KEDGE_FIXTURES="${CMAKE_SOURCE_DIR}/tests/fixtures")
+    if(ROOM_TORCH)
+      kedge_use_torch(${name}_test)
+    endif()
+    add_test(NAME ${name}_test COMMAND ${name}_test --gtest_brief=1)
+  endif()
+endfunction()

@@ -1,0 +1,51 @@
+// A checkpoint is a folder: safetensors shards and manifest.json, which names every tensor with
+// its global shape, slice and chunk hashes, and holds the rest of the trainer's state as JSON.
+// docs/formats/checkpoint.md is the byte layout. A folder without a manifest is not a checkpoint.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "checkpoint/tensor_file.h"
+#include "core/file.h"
+#include "core/result.h"
+
+namespace kedge::checkpoint {
+
+// One shard's worth of tensors: "model" (weights, readable by any safetensors library),
+// "optimizer", "ema", ...
+struct Part {
+  std::string name;
+  std::vector<TensorView> tensors;
+};
+
+// Writes <path>.tmp, hashes while writing, syncs, renames to <path>; an existing <path> is
+// replaced only once the new one is complete.
+Result<void> write_checkpoint(const Path& path, std::span<const Part> parts,
+                              const nlohmann::json& state);
+
+class Checkpoint {
+ public:
+  // Reads and checks the manifest and the shards' headers. verify() checks the bytes.
+  static Result<Checkpoint> open(const Path& path);
+
+  const nlohmann::json& state() const { return state_; }
+
+  bool has_part(const std::string& name) const;
+  const TensorFile& part(const std::string& name) const;
+
+  // Compares every chunk with its hash; the error names the first bad tensor, shard and offset.
+  Result<void> verify() const;
+
+ private:
+  Path path_;
+  nlohmann::json manifest_;
+  nlohmann::json state_;
+  std::map<std::string, std::unique_ptr<TensorFile>> parts_;
+};
+
+}  // namespace kedge::checkpoint

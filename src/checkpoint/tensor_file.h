@@ -1,0 +1,53 @@
+// Tensors as bytes and names: what safetensors files, PyTorch .pt files and checkpoints hold.
+// The checkpoint room never includes libtorch.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/file.h"
+#include "core/result.h"
+
+namespace kedge::checkpoint {
+
+// The element types of the safetensors format that kedge uses.
+enum class DType : std::uint8_t { F64, F32, F16, BF16, I64, I32, I16, I8, U8, Bool };
+
+std::int64_t size_of(DType type);
+std::string_view name_of(DType type);  // as safetensors spells it: "F32", "BOOL"
+
+// A named tensor whose bytes (contiguous, little-endian) somebody else owns.
+struct TensorView {
+  std::string name;
+  DType type = DType::F32;
+  std::vector<std::int64_t> shape;
+  std::span<const std::uint8_t> bytes;
+};
+
+// A whole file of tensors, memory-mapped; the views live as long as it does.
+class TensorFile {
+ public:
+  virtual ~TensorFile() = default;
+  virtual const std::vector<TensorView>& tensors() const = 0;
+  virtual const std::map<std::string, std::string>& metadata() const = 0;
+};
+
+Result<std::unique_ptr<TensorFile>> open_safetensors(const Path& path);
+
+// A state dict saved with torch.save (zip format), also inside a dict under "model_state_dict",
+// "state_dict" or "model". Reads the pickle with an interpreter that builds only dicts, lists,
+// numbers, strings and tensors: anything that would call code is refused by name.
+Result<std::unique_ptr<TensorFile>> open_torch_file(const Path& path);
+
+// Chooses by content: safetensors, torch zip, or a checkpoint folder's model shard.
+Result<std::unique_ptr<TensorFile>> open_tensors(const Path& path);
+
+// Written beside, synced, renamed.
+Result<void> write_safetensors(const Path& path, std::span<const TensorView> tensors,
+                               const std::map<std::string, std::string>& metadata);
+
+}  // namespace kedge::checkpoint

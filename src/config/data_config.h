@@ -1,0 +1,112 @@
+// The data, transform and loader sections: what is read, how it is prepared, how it is batched.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/section.h"
+
+namespace kedge::config {
+
+enum class LabelFrom : std::uint8_t { Folder, Filename };
+
+constexpr std::array<std::string_view, 2> enum_names(LabelFrom) {
+  return {"folder", "filename"};
+}
+
+enum class OnError : std::uint8_t { Fail, Skip };
+
+constexpr std::array<std::string_view, 2> enum_names(OnError) {
+  return {"fail", "skip"};
+}
+
+struct DataConfig {
+  std::string name = "cifar10";
+  std::string path = "";
+  std::string root = "data";
+  std::map<std::string, double> mix = {};
+  std::optional<double> val_ratio = {};
+  std::optional<std::int64_t> val_count = {};
+  std::int64_t split_seed = 42;
+  bool stratify = true;
+  double sample_ratio = 1.0;
+  std::vector<std::string> classes = {};
+  LabelFrom label_from = LabelFrom::Folder;
+  OnError on_error = OnError::Fail;
+  std::string text_field = "text";
+  std::int64_t context = 256;
+  std::int64_t samples = 2048;
+  std::int64_t image_size = 32;
+  std::int64_t channels = 3;
+
+  void describe(Section& s) {
+    s.field("name", name, "what kind of data: `kedge list data`");
+    s.field("path", path, "the data's folder or file; empty: <root>/<name>, as `kedge data get` makes");
+    s.field("root", root, "where `kedge data get` puts data sets");
+    s.field("mix", mix,
+            "several sets sampled at a ratio: {name or path: weight, ...}; instead of `path`");
+    s.field("val_ratio", val_ratio,
+            "share of the training data held out for validation; empty: the set's own test part, "
+            "or 0.1 where it has none",
+            between(0, 1));
+    s.field("val_count", val_count, "the same as a number of samples", at_least(0));
+    s.field("split_seed", split_seed, "seed of the train/validation split (not of training)");
+    s.field("stratify", stratify, "keep the class balance in splits and in sample_ratio");
+    s.field("sample_ratio", sample_ratio, "use only this share of the data (0..1], for quick tests",
+            {.min = 0, .max = 1, .above_min = true});
+    s.field("classes", classes,
+            "keep only these classes; their order gives the labels. Empty: all, sorted by name");
+    s.field("label_from", label_from, "imagefolder: label from the folder or from the file name");
+    s.field("on_error", on_error, "a file that cannot be decoded: fail, or skip and count it");
+    s.field("text_field", text_field, "text: the field of each JSONL record");
+    s.field("context", context, "text: tokens per sample", at_least(2));
+    s.field("samples", samples, "synthetic: number of samples", at_least(1));
+    s.field("image_size", image_size, "synthetic: image side in pixels", at_least(1));
+    s.field("channels", channels, "synthetic: colour channels", between(1, 4));
+  }
+};
+
+struct TransformConfig {
+  std::vector<std::string> train = {};
+  std::vector<std::string> eval = {};
+  std::vector<double> mean = {};
+  std::vector<double> std = {};
+
+  void describe(Section& s) {
+    s.field("train", train,
+            "steps on training images, in order, e.g. [random_crop 32 4, flip]: `kedge list "
+            "transforms`");
+    s.field("eval", eval, "steps on validation and inference images, in order");
+    s.field("mean", mean, "per-channel mean of pixels in 0..1; empty: the data set's own");
+    s.field("std", std, "per-channel standard deviation; empty: the data set's own", above(0));
+  }
+};
+
+struct LoaderConfig {
+  std::int64_t batch_size = 64;
+  std::int64_t eval_batch_size = 0;
+  std::int64_t workers = -1;
+  std::int64_t prefetch = 4;
+  std::optional<bool> pin_memory = {};
+  bool shuffle = true;
+  bool drop_last = false;
+
+  void describe(Section& s) {
+    s.field("batch_size", batch_size, "samples per step and rank", at_least(1));
+    s.field("eval_batch_size", eval_batch_size, "samples per validation step; 0: batch_size",
+            at_least(0));
+    s.field("workers", workers, "loader threads; 0: in the training thread, -1: by the machine",
+            at_least(-1));
+    s.field("prefetch", prefetch, "batches made ahead", at_least(1));
+    s.field("pin_memory", pin_memory, "page-locked batches for faster copies; empty: with a GPU");
+    s.field("shuffle", shuffle, "a new order of the training samples every epoch");
+    s.field("drop_last", drop_last, "leave out a last batch that is not full");
+  }
+};
+
+}  // namespace kedge::config

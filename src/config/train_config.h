@@ -1,0 +1,160 @@
+// The sections of the algorithm: loop, optimizer, schedule, loss, weight average.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/section.h"
+
+namespace kedge::config {
+
+enum class Precision : std::uint8_t { Auto, Fp32, Bf16, Fp16, Bf16Pure };
+
+constexpr std::array<std::string_view, 5> enum_names(Precision) {
+  return {"auto", "fp32", "bf16", "fp16", "bf16-pure"};
+}
+
+enum class DeviceChoice : std::uint8_t { Auto, Cuda, Cpu };
+
+constexpr std::array<std::string_view, 3> enum_names(DeviceChoice) {
+  return {"auto", "cuda", "cpu"};
+}
+
+struct TrainConfig {
+  std::int64_t epochs = 10;
+  std::int64_t max_steps = 0;
+  DeviceChoice device = DeviceChoice::Auto;
+  Precision precision = Precision::Fp32;
+  std::int64_t accumulate = 1;
+  double clip_norm = 0;
+  double mixup = 0;
+  bool channels_last = true;
+  bool deterministic = false;
+  bool tf32 = true;
+  std::int64_t threads = 0;
+  std::int64_t log_every = 50;
+  std::int64_t eval_every = 1;
+  bool stop_on_nan = true;
+
+  void describe(Section& s) {
+    s.field("epochs", epochs, "passes over the training data", at_least(1));
+    s.field("max_steps", max_steps, "stop after so many optimizer steps; 0: no limit", at_least(0));
+    s.field("device", device, "where to train; auto: cuda if there is one, else cpu");
+    s.field("precision", precision,
+            "fp32, bf16 or fp16 autocast, bf16-pure (weights too), or auto: bf16 where the device "
+            "supports it, fp16 on older GPUs, fp32 on cpu");
+    s.field("accumulate", accumulate, "batches whose gradients make one optimizer step",
+            at_least(1));
+    s.field("clip_norm", clip_norm, "largest gradient norm; 0: no clipping", at_least(0));
+    s.field("mixup", mixup, "mix pairs of images with Beta(a, a) weights, soft targets; 0: off",
+            at_least(0));
+    s.field("channels_last", channels_last, "NHWC memory layout for images");
+    s.field("deterministic", deterministic, "only algorithms whose result never varies");
+    s.field("tf32", tf32, "TF32 matrix products on GPUs that have them");
+    s.field("threads", threads, "compute threads on the cpu; 0: all cores", at_least(0));
+    s.field("log_every", log_every, "steps between logged values of the training loss", at_least(1));
+    s.field("eval_every", eval_every, "epochs between validations; 0: only after the last",
+            at_least(0));
+    s.field("stop_on_nan", stop_on_nan, "stop when the loss is NaN or infinite, naming the tensor");
+  }
+};
+
+enum class DecayScope : std::uint8_t { All, Matrices };
+
+constexpr std::array<std::string_view, 2> enum_names(DecayScope) {
+  return {"all", "matrices"};
+}
+
+struct OptimizerConfig {
+  std::string name = "adamw";
+  double lr = 1e-3;
+  double weight_decay = 0;
+  DecayScope decay = DecayScope::All;
+  double momentum = 0.9;
+  bool nesterov = false;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+  double alpha = 0.99;
+
+  void describe(Section& s) {
+    s.field("name", name, "which optimizer: `kedge list optimizers`");
+    s.field("lr", lr, "learning rate (the schedule's peak)", at_least(0));
+    s.field("weight_decay", weight_decay, "weight decay, in the optimizer's own sense", at_least(0));
+    s.field("decay", decay, "which parameters decay: all, or matrices (no biases, no norms)");
+    s.field("momentum", momentum, "sgd, rmsprop, muon: momentum", between(0, 1));
+    s.field("nesterov", nesterov, "sgd: Nesterov momentum");
+    s.field("beta1", beta1, "adam, adamw, lion: decay of the first moment", between(0, 1));
+    s.field("beta2", beta2, "adam, adamw, lion: decay of the second moment", between(0, 1));
+    s.field("eps", eps, "adam, adamw, rmsprop, adagrad: added to the denominator", at_least(0));
+    s.field("alpha", alpha, "rmsprop: smoothing constant", between(0, 1));
+  }
+};
+
+enum class ScheduleUnit : std::uint8_t { Epoch, Step };
+
+constexpr std::array<std::string_view, 2> enum_names(ScheduleUnit) {
+  return {"epoch", "step"};
+}
+
+struct ScheduleConfig {
+  std::string name = "none";
+  ScheduleUnit unit = ScheduleUnit::Step;
+  std::int64_t warmup = 0;
+  double warmup_start = 0;
+  std::int64_t length = 0;
+  double floor = 0;
+  std::int64_t step_size = 10;
+  std::vector<std::int64_t> milestones = {};
+  double gamma = 0.1;
+  double pct_start = 0.3;
+  double div_factor = 25;
+  double final_div_factor = 1e4;
+  std::string metric = "val/loss";
+  std::int64_t patience = 10;
+
+  void describe(Section& s) {
+    s.field("name", name, "how the learning rate moves: `kedge list schedules`");
+    s.field("unit", unit, "whether lengths below count optimizer steps or epochs");
+    s.field("warmup", warmup, "units of linear warm-up before the schedule begins", at_least(0));
+    s.field("warmup_start", warmup_start, "warm-up begins at this share of lr", between(0, 1));
+    s.field("length", length, "cosine, linear, one_cycle: units to the end; 0: the whole training",
+            at_least(0));
+    s.field("floor", floor, "cosine, linear, plateau: smallest share of lr", between(0, 1));
+    s.field("step_size", step_size, "step: units between drops", at_least(1));
+    s.field("milestones", milestones, "multi_step: the units at which it drops");
+    s.field("gamma", gamma, "step, multi_step, exponential, plateau: factor of each drop",
+            between(0, 1));
+    s.field("pct_start", pct_start, "one_cycle: share of the length spent rising", between(0, 1));
+    s.field("div_factor", div_factor, "one_cycle: lr / this is the start", above(0));
+    s.field("final_div_factor", final_div_factor, "one_cycle: start / this is the end", above(0));
+    s.field("metric", metric, "plateau: the metric that must improve");
+    s.field("patience", patience, "plateau: epochs without improvement before a drop", at_least(0));
+  }
+};
+
+struct LossConfig {
+  std::string name = "cross_entropy";
+  double label_smoothing = 0;
+
+  void describe(Section& s) {
+    s.field("name", name, "what is minimised: `kedge list losses`");
+    s.field("label_smoothing", label_smoothing, "cross_entropy: share of the target given to all",
+            between(0, 1));
+  }
+};
+
+struct EmaConfig {
+  double decay = 0;
+
+  void describe(Section& s) {
+    s.field("decay", decay,
+            "keep an exponential average of the weights, and validate with it; 0: off",
+            {.min = 0, .max = 1});
+  }
+};
+
+}  // namespace kedge::config

@@ -1,0 +1,74 @@
+// A Loader turns a Dataset into batches, in an order that is a pure function of (seed, epoch,
+// position), with worker threads that work ahead. Batches come out in order, whatever the threads.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/result.h"
+#include "data/dataset.h"
+#include "data/pipeline.h"
+
+namespace kedge::data {
+
+// Memory for a batch. The trainer passes page-locked memory here when there is a GPU.
+using Buffer = std::shared_ptr<std::uint8_t>;  // shared: tensors made from a batch may outlive it
+using Allocate = std::function<Buffer(std::size_t size_bytes)>;
+
+Buffer allocate_plain(std::size_t size_bytes);
+
+struct Batch {
+  std::int64_t count = 0;
+  // images: uint8 [count, height, width, channels]; tokens: int32 [count, context + 1]
+  Buffer samples;
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+  std::int64_t channels = 0;
+  std::int64_t context = 0;
+  Buffer labels;                      // int64 [count]; images only
+  std::vector<std::int64_t> indices;  // which samples of the data set these are
+  std::int64_t skipped = 0;           // samples left out because they could not be decoded
+};
+
+struct LoaderOptions {
+  std::int64_t batch_size = 64;
+  std::int64_t workers = 0;   // 0: batches are made in next()
+  std::int64_t prefetch = 4;
+  bool shuffle = false;
+  bool drop_last = false;
+  bool skip_bad = false;      // data.on_error: skip
+  std::uint64_t seed = 0;
+  std::int64_t rank = 0;      // global batch b is batch_size * ranks samples; each takes its part
+  std::int64_t ranks = 1;
+  Allocate allocate = allocate_plain;
+};
+
+class Loader {
+ public:
+  // `dataset` and `pipeline` must outlive the loader.
+  Loader(const Dataset& dataset, const Pipeline& pipeline, LoaderOptions options);
+  ~Loader();
+  Loader(const Loader&) = delete;
+  Loader& operator=(const Loader&) = delete;
+
+  std::int64_t batches_per_epoch() const;
+
+  // Begins `epoch` at batch `first_batch` (a resumed run starts inside an epoch, at no cost).
+  void start_epoch(std::int64_t epoch, std::int64_t first_batch = 0);
+
+  // The next batch, or null at the end of the epoch.
+  Result<std::unique_ptr<Batch>> next();
+
+  // Seconds that next() spent waiting since the last start_epoch: input-bound training shows here.
+  double wait_s() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace kedge::data

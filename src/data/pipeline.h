@@ -1,0 +1,47 @@
+// A Pipeline is the list of transforms that an image goes through, on 8-bit pixels, before it is
+// put into a batch. Random transforms take their randomness from a key, never from shared state.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/random.h"
+#include "core/registry.h"
+#include "core/result.h"
+#include "data/dataset.h"
+
+namespace kedge::data {
+
+class Transform {
+ public:
+  virtual ~Transform() = default;
+  virtual void apply(Image& image, Random& random) const = 0;
+
+  virtual bool is_random() const { return false; }
+};
+
+// The words after the transform's name: "random_crop 32 4" gives {"32", "4"}.
+using TransformArgs = std::vector<std::string>;
+
+// A transform is one file in data/transforms/, registered by name.
+using Transforms = Registry<Transform, TransformArgs>;
+
+class Pipeline {
+ public:
+  static Result<Pipeline> parse(const std::vector<std::string>& steps);
+
+  void apply(Image& image, Random& random) const;
+  bool is_random() const;
+
+  // The steps as given; stored with the model, so that inference prepares images the same way.
+  const std::vector<std::string>& steps() const { return steps_; }
+
+ private:
+  std::vector<std::string> steps_;
+  std::vector<std::unique_ptr<Transform>> transforms_;
+};
+
+}  // namespace kedge::data

@@ -1,0 +1,91 @@
+// A Run is one run directory being written: run.json, config, events log, CSV, media. Nothing
+// here may make training wait or fail: after creation, trouble is counted and reported once.
+// docs/formats/run-directory.md is the layout. Only this room writes run directories.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "core/file.h"
+#include "core/result.h"
+
+namespace kedge::track {
+
+// What is known before the first step; kept in run.json.
+struct RunStart {
+  Path dir = "runs";
+  std::string project = "default";
+  std::string name;  // made up when empty
+  std::string id;    // made up when empty
+  std::vector<std::string> tags;
+  std::string notes;
+  std::string group;
+  std::string job_type;
+  std::string config_file_text;       // the user's file, verbatim -> config.user.yaml
+  std::string effective_config_text;  // every value -> config.yaml
+  std::string config_hash;
+  std::string data_digest;
+  nlohmann::json environment;         // collect_environment()
+  std::string csv;                    // metrics CSV: name in the run folder, or absolute; empty: none
+};
+
+enum class RunState : std::uint8_t { Running, Finished, Failed, Interrupted };
+
+struct Scalar {
+  std::string_view key;
+  double value = 0;
+};
+
+class Run {
+ public:
+  // Makes the folder, or fails with a message that says why it cannot.
+  static Result<std::unique_ptr<Run>> create(const RunStart& start);
+  ~Run();
+
+  const Path& path() const;
+  const std::string& id() const;
+  const std::string& name() const;
+
+  // Values at a step. Cheap, never blocks, never throws.
+  void log(std::int64_t step, std::span<const Scalar> scalars);
+
+  // Also a row of the CSV: the metrics of an epoch.
+  void log_epoch(std::int64_t epoch, std::int64_t step, std::span<const Scalar> scalars);
+
+  // counts[i][j]: samples of class i predicted as j.
+  void log_confusion(std::string_view key, std::int64_t step,
+                     const std::vector<std::string>& class_names,
+                     const std::vector<std::vector<std::int64_t>>& counts);
+
+  // An 8-bit HWC image becomes media/<file>.png; cells that refer to it hold {"image": path}.
+  std::optional<std::string> save_image(std::string_view name, std::span<const std::uint8_t> pixels,
+                                        std::int64_t height, std::int64_t width,
+                                        std::int64_t channels);
+  void log_table(std::string_view key, std::int64_t step, const std::vector<std::string>& columns,
+                 const nlohmann::json& rows);
+
+  // A line for console.log and the event log.
+  void console(std::string_view line);
+
+  // The last word: state, summary values, then everything is flushed and synced.
+  void finish(RunState state, const nlohmann::json& summary);
+
+ private:
+  class Impl;
+  explicit Run(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// Host, user, OS, CPU, memory, command line, working folder, git revision with uncommitted changes
+// (as a patch), kedge version, scheduler job; the caller adds what it knows of GPUs and libraries.
+nlohmann::json collect_environment(int argc, const char* const* argv);
+
+}  // namespace kedge::track
