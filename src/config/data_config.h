@@ -46,7 +46,8 @@ struct DataConfig {
 
   void describe(Section& s) {
     s.field("name", name, "what kind of data: `kedge list data`");
-    s.field("path", path, "the data's folder or file; empty: <root>/<name>, as `kedge data get` makes");
+    s.field("path", path,
+            "the data's folder or file; empty: <root>/<name>, as `kedge data get` makes");
     s.field("root", root, "where `kedge data get` puts data sets");
     s.field("mix", mix,
             "several sets sampled at a ratio: {name or path: weight, ...}; instead of `path`");

@@ -49,7 +49,8 @@ struct ModelConfig {
     s.field("batch_norm", batch_norm, "simplecnn: with BatchNorm after each convolution");
     s.field("dropout", dropout, "dropout probability; empty: the model's own", between(0, 1));
     s.field("hidden", hidden, "mlp: widths of the hidden layers");
-    s.field("layers", layers, "transformers: number of blocks; empty: the model's own", at_least(1));
+    s.field("layers", layers, "transformers: number of blocks; empty: the model's own",
+            at_least(1));
     s.field("heads", heads, "transformers: attention heads; empty: the model's own", at_least(1));
     s.field("width", width, "transformers: embedding width; empty: the model's own", at_least(1));
     s.field("patch", patch, "vit: patch side in pixels; empty: the model's own", at_least(1));

@@ -40,6 +40,7 @@ struct RunConfig {
 struct TrackConfig {
   std::string dir = "runs";
   std::string csv = "metrics.csv";
+  std::string log_file = "";
   bool confusion = true;
   std::int64_t predictions = 16;
 
@@ -47,6 +48,7 @@ struct TrackConfig {
     s.field("dir", dir, "where run folders are made: <dir>/<project>/<run id>/");
     s.field("csv", csv,
             "a CSV of the epoch metrics, inside the run folder unless absolute; empty: none");
+    s.field("log_file", log_file, "also append a line per epoch to this file; empty: none");
     s.field("confusion", confusion, "keep a confusion matrix of the validation set per epoch");
     s.field("predictions", predictions,
             "rows in the table of predictions kept per epoch; 0: no table", between(0, 1000));
@@ -54,11 +56,13 @@ struct TrackConfig {
 };
 
 struct CheckpointConfig {
+  bool enabled = true;
   std::int64_t every = 1;
   std::string metric = "";
   Goal goal = Goal::Auto;
 
   void describe(Section& s) {
+    s.field("enabled", enabled, "save checkpoints at all");
     s.field("every", every, "save the last state every so many epochs; 0: only at the end",
             at_least(0));
     s.field("metric", metric,

@@ -24,8 +24,8 @@ namespace kedge::config {
 struct Limits {
   double min = -std::numeric_limits<double>::infinity();
   double max = std::numeric_limits<double>::infinity();
-  bool above_min = false;                  // min itself is not allowed
-  std::vector<std::string> choices = {};   // non-empty: one of these
+  bool above_min = false;                 // min itself is not allowed
+  std::vector<std::string> choices = {};  // non-empty: one of these
 };
 
 inline Limits at_least(double min) {

@@ -55,7 +55,8 @@ struct TrainConfig {
     s.field("deterministic", deterministic, "only algorithms whose result never varies");
     s.field("tf32", tf32, "TF32 matrix products on GPUs that have them");
     s.field("threads", threads, "compute threads on the cpu; 0: all cores", at_least(0));
-    s.field("log_every", log_every, "steps between logged values of the training loss", at_least(1));
+    s.field("log_every", log_every, "steps between logged values of the training loss",
+            at_least(1));
     s.field("eval_every", eval_every, "epochs between validations; 0: only after the last",
             at_least(0));
     s.field("stop_on_nan", stop_on_nan, "stop when the loss is NaN or infinite, naming the tensor");
@@ -83,7 +84,8 @@ struct OptimizerConfig {
   void describe(Section& s) {
     s.field("name", name, "which optimizer: `kedge list optimizers`");
     s.field("lr", lr, "learning rate (the schedule's peak)", at_least(0));
-    s.field("weight_decay", weight_decay, "weight decay, in the optimizer's own sense", at_least(0));
+    s.field("weight_decay", weight_decay, "weight decay, in the optimizer's own sense",
+            at_least(0));
     s.field("decay", decay, "which parameters decay: all, or matrices (no biases, no norms)");
     s.field("momentum", momentum, "sgd, rmsprop, muon: momentum", between(0, 1));
     s.field("nesterov", nesterov, "sgd: Nesterov momentum");

@@ -140,7 +140,7 @@ Result<std::uint64_t> file_size(const Path& path) {
 
 Result<MappedFile> MappedFile::open(const Path& path) {
   const OwnedFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  struct stat info {};
+  struct stat info{};
   if (fd.get() < 0 || ::fstat(fd.get(), &info) != 0) {
     return std::unexpected(io_error("cannot read", path, errno));
   }

@@ -30,8 +30,11 @@ Result<std::uint64_t> file_size(const Path& path);
 class OwnedFd {
  public:
   OwnedFd() = default;
+
   explicit OwnedFd(int fd) : fd_(fd) {}
+
   OwnedFd(OwnedFd&& other) noexcept : fd_(other.release()) {}
+
   OwnedFd& operator=(OwnedFd&& other) noexcept;
   OwnedFd(const OwnedFd&) = delete;
   OwnedFd& operator=(const OwnedFd&) = delete;

@@ -26,6 +26,7 @@ class Digest {
   Digest& operator=(Digest&&) noexcept;
 
   void add(std::span<const std::uint8_t> bytes);
+
   void add(std::string_view text) { add(as_bytes(text)); }
 
   // "xxh3:" and 32 hex digits.

@@ -19,7 +19,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(above.begin(), above.end(), std::size_t{0});
   const auto same = [](char x, char y) {
-    return std::tolower(static_cast<unsigned char>(x)) == std::tolower(static_cast<unsigned char>(y));
+    return std::tolower(static_cast<unsigned char>(x)) ==
+           std::tolower(static_cast<unsigned char>(y));
   };
   for (std::size_t i = 1; i <= a.size(); ++i) {
     row[0] = i;
@@ -51,7 +52,8 @@ std::string nearest_name(std::string_view wrong, std::span<const std::string> va
   return best;
 }
 
-Error unknown_name(std::string_view kind, std::string_view name, std::span<const std::string> valid) {
+Error unknown_name(std::string_view kind, std::string_view name,
+                   std::span<const std::string> valid) {
   std::string message = fmt::format("unknown {} '{}'", kind, name);
   if (const std::string near = nearest_name(name, valid); !near.empty()) {
     message += fmt::format("; did you mean '{}'?", near);

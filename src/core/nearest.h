@@ -13,6 +13,7 @@ namespace kedge {
 std::string nearest_name(std::string_view wrong, std::span<const std::string> valid);
 
 // A Usage error: "unknown model 'resnet81'; did you mean 'resnet18'?", all names in the hint.
-Error unknown_name(std::string_view kind, std::string_view name, std::span<const std::string> valid);
+Error unknown_name(std::string_view kind, std::string_view name,
+                   std::span<const std::string> valid);
 
 }  // namespace kedge

@@ -48,15 +48,17 @@ int report(const Error& error);
 
 // The value of a Result, or return its error from the enclosing function.
 // NOLINTNEXTLINE(bugprone-macro-parentheses)
-#define KEDGE_TRY(expression)                                                        \
-  ({                                                                                 \
-    auto kedge_result_ = (expression);                                               \
-    if (!kedge_result_) return std::unexpected(std::move(kedge_result_).error());    \
-    std::move(kedge_result_).value();                                                \
+#define KEDGE_TRY(expression)                                   \
+  ({                                                            \
+    auto kedge_result_ = (expression);                          \
+    if (!kedge_result_)                                         \
+      return std::unexpected(std::move(kedge_result_).error()); \
+    std::move(kedge_result_).value();                           \
   })
 
 // Aborts, in release builds too, when kedge itself is wrong. Never for user input.
-#define KEDGE_CHECK(condition, why)                                         \
-  do {                                                                      \
-    if (!(condition)) ::kedge::check_failed(#condition, why, __FILE__, __LINE__); \
+#define KEDGE_CHECK(condition, why)                               \
+  do {                                                            \
+    if (!(condition))                                             \
+      ::kedge::check_failed(#condition, why, __FILE__, __LINE__); \
   } while (false)

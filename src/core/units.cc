@@ -64,11 +64,21 @@ Result<Seconds> parse_clock(std::string_view text) {
 }
 
 double seconds_per(std::string_view unit) {
-  if (unit == "ms") return 1e-3;
-  if (unit == "s" || unit == "sec") return 1;
-  if (unit == "m" || unit == "min") return 60;
-  if (unit == "h") return 3600;
-  if (unit == "d") return 86400;
+  if (unit == "ms") {
+    return 1e-3;
+  }
+  if (unit == "s" || unit == "sec") {
+    return 1;
+  }
+  if (unit == "m" || unit == "min") {
+    return 60;
+  }
+  if (unit == "h") {
+    return 3600;
+  }
+  if (unit == "d") {
+    return 86400;
+  }
   return 0;
 }
 
@@ -113,7 +123,8 @@ std::string render_bytes(Bytes bytes) {
     value /= 1024;
     ++unit;
   }
-  return unit == 0 ? fmt::format("{} B", bytes.value) : fmt::format("{:.1f} {}", value, kUnits[unit]);
+  return unit == 0 ? fmt::format("{} B", bytes.value)
+                   : fmt::format("{:.1f} {}", value, kUnits[unit]);
 }
 
 Result<Seconds> parse_seconds(std::string_view text) {

@@ -1,0 +1,297 @@
+#include "config/load.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+#include <yaml-cpp/yaml.h>
+
+#include "config/aliases.h"
+#include "config/validate.h"
+#include "config/value.h"
+#include "core/hash.h"
+#include "core/nearest.h"
+
+namespace kedge::config {
+namespace {
+
+constexpr std::string_view kVariablePrefix = "KEDGE__";
+
+Result<YAML::Node> parse_yaml(const std::string& text, const std::string& where) {
+  try {
+    return YAML::Load(text);
+  } catch (const YAML::Exception& error) {
+    return fail(ErrorKind::Usage,
+                error.mark.is_null()
+                    ? fmt::format("{}: not YAML: {}", where, error.msg)
+                    : fmt::format("{}:{}: not YAML: {}", where, error.mark.line + 1, error.msg));
+  }
+}
+
+// Puts layers into a config and collects every mistake on the way.
+class Loader {
+ public:
+  explicit Loader(LoadedConfig& config) : config_(config) {
+    std::set<std::string> names;
+    for (const Field& field : config_.fields()) {
+      names.insert(field.path);
+      names.insert(field.path.substr(0, field.path.find('.')));
+    }
+    for (const Alias& alias : aliases()) {
+      names.emplace(alias.name);
+    }
+    names_.assign(names.begin(), names.end());
+  }
+
+  // A map node of a file (`where` is its name and lines count) or of sweep values (no lines).
+  void add_map(const YAML::Node& map, const std::string& prefix, const std::string& where,
+               bool with_lines) {
+    std::set<std::string> seen;
+    for (const auto& entry : map) {
+      const std::string place =
+          with_lines ? fmt::format("{}:{}", where, entry.first.Mark().line + 1) : where;
+      if (!entry.first.IsScalar()) {
+        problem(place, "a key must be a word");
+        continue;
+      }
+      const std::string path =
+          prefix.empty() ? entry.first.Scalar() : prefix + "." + entry.first.Scalar();
+      if (!seen.insert(path).second) {
+        problem(place, fmt::format("'{}' is given twice", path));
+        continue;
+      }
+      if (entry.second.IsMap() && is_section(path)) {
+        add_map(entry.second, path, where, with_lines);
+      } else if (!(entry.second.IsNull() && is_section(path))) {
+        add_value(path, entry.second, place);
+      }
+    }
+  }
+
+  void add_value(const std::string& path, const YAML::Node& node, const std::string& place) {
+    if (Field* field = find(path)) {
+      set(*field, node, place);
+    } else if (const Alias* alias = find_alias(path)) {
+      add_alias(*alias, node, place);
+    } else {
+      unknown(path, place);
+    }
+  }
+
+  // "key=value" and "--key=value".
+  void add_override(const std::string& text) {
+    const std::size_t start = text.starts_with("--") ? 2 : 0;
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == start) {
+      problem("command line", fmt::format("'{}' is not key=value", text));
+      return;
+    }
+    add_text(text.substr(start, equals - start), text.substr(equals + 1), "command line");
+  }
+
+  void add_text(const std::string& path, const std::string& value, const std::string& place) {
+    auto node = parse_yaml(value, place);
+    // A text that is no YAML ("[a", "a: b: c") is still a text.
+    add_value(path, node && !value.empty() ? *node : YAML::Node(value), place);
+  }
+
+  void add_variable(const std::string& name, const std::string& value) {
+    std::string path;
+    for (std::size_t i = kVariablePrefix.size(); i < name.size(); ++i) {
+      if (name.compare(i, 2, "__") == 0) {
+        path += '.';
+        ++i;
+      } else {
+        path += static_cast<char>(std::tolower(static_cast<unsigned char>(name[i])));
+      }
+    }
+    add_text(path, value, "$" + name);
+  }
+
+  void add_implied() {
+    if (alias_place_.empty()) {
+      return;
+    }
+    for (const Implied& implied : implied_by_aliases()) {
+      Field* field = find(implied.path);
+      KEDGE_CHECK(field != nullptr, "an implied value names a field");
+      if (field->origin == "default") {
+        set(*field, YAML::Load(std::string(implied.value)), "implied by " + alias_place_);
+      }
+    }
+  }
+
+  Result<void> result() const {
+    if (problems_.empty()) {
+      return {};
+    }
+    return fail(ErrorKind::Usage, fmt::format("{}", fmt::join(problems_, "\n")),
+                "`kedge config reference` explains every key");
+  }
+
+ private:
+  Field* find(std::string_view path) {
+    const auto found = std::ranges::find(config_.fields(), path, &Field::path);
+    return found == config_.fields().end() ? nullptr : &*found;
+  }
+
+  bool is_section(const std::string& path) const {
+    return std::ranges::any_of(config_.fields(), [prefix = path + "."](const Field& field) {
+      return field.path.starts_with(prefix);
+    });
+  }
+
+  void set(Field& field, const YAML::Node& node, const std::string& place) {
+    if (auto done = set_value(field, translated(field.path, node)); !done) {
+      problem(place, fmt::format("{}: {}", field.path, done.error().message));
+      return;
+    }
+    field.origin = place;
+  }
+
+  static YAML::Node translated(const std::string& name, const YAML::Node& node) {
+    if (!node.IsScalar()) {
+      return node;
+    }
+    const std::string value = translate_alias_value(name, node.Scalar());
+    return value == node.Scalar() ? node : YAML::Node(value);
+  }
+
+  void add_alias(const Alias& alias, const YAML::Node& node, const std::string& place) {
+    if (alias_place_.empty()) {
+      alias_place_ = fmt::format("{} ({})", alias.name, place);
+    }
+    if (alias.path.empty()) {
+      config_.notes.push_back(fmt::format("{}: {}: {}", place, alias.name, alias.note));
+      return;
+    }
+    Field* field = find(alias.path);
+    KEDGE_CHECK(field != nullptr, "an alias names a field");
+    set(*field, translated(std::string(alias.name), node), place);
+  }
+
+  void unknown(const std::string& path, const std::string& place) {
+    std::string near = nearest_name(path, names_);
+    if (near.empty()) {
+      // The last word alone often says what was meant: `train.lr` is optimizer.lr.
+      const std::string last = path.substr(path.rfind('.') + 1);
+      const auto same = std::ranges::find_if(
+          names_, [&](const std::string& name) { return name.ends_with("." + last); });
+      near = same == names_.end() ? nearest_name(last, names_) : *same;
+    }
+    problem(place, fmt::format("unknown key '{}'{}", path,
+                               near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+  }
+
+  void problem(const std::string& place, const std::string& what) {
+    problems_.push_back(place + ": " + what);
+  }
+
+  LoadedConfig& config_;
+  std::vector<std::string> names_;
+  std::vector<std::string> problems_;
+  std::string alias_place_;  // the first flat key, which brings in what the scripts imply
+};
+
+Result<void> add_file(Loader& loader, LoadedConfig& config, const Path& file) {
+  config.file = file;
+  config.file_text = KEDGE_TRY(read_file(file));
+  const YAML::Node root = KEDGE_TRY(parse_yaml(config.file_text, file.string()));
+  if (root.IsNull()) {
+    return {};
+  }
+  if (!root.IsMap()) {
+    return fail(ErrorKind::Usage, fmt::format("{}: a config is a map of keys", file.string()));
+  }
+  loader.add_map(root, "", file.string(), true);
+  return {};
+}
+
+Result<void> add_sweep_values(Loader& loader, const std::string& given) {
+  if (given.empty()) {
+    return {};
+  }
+  const std::string text = given.starts_with("@") ? KEDGE_TRY(read_file(given.substr(1))) : given;
+  const YAML::Node root = KEDGE_TRY(parse_yaml(text, "sweep values"));
+  if (!root.IsMap()) {
+    return fail(ErrorKind::Usage, "sweep values: not a map of keys to values");
+  }
+  loader.add_map(root, "", "sweep", false);
+  return {};
+}
+
+}  // namespace
+
+LoadedConfig::LoadedConfig() : config_(std::make_unique<Config>()) {
+  Section root("", fields_);
+  config_->describe(root);
+}
+
+const Field* LoadedConfig::find(std::string_view path) const {
+  const auto found = std::ranges::find(fields_, path, &Field::path);
+  return found == fields_.end() ? nullptr : &*found;
+}
+
+std::string LoadedConfig::hash() const {
+  Digest digest;
+  for (const Field& field : fields_) {
+    const std::string section = field.path.substr(0, field.path.find('.'));
+    if (section != "run" && section != "track" && section != "job" && section != "resume") {
+      digest.add(field.path + ": " + value_as_yaml(field) + "\n");
+    }
+  }
+  return digest.text();
+}
+
+Result<LoadedConfig> load_config(const LoadOptions& options) {
+  LoadedConfig config;
+  Loader loader(config);
+  if (!options.file.empty()) {
+    KEDGE_TRY(add_file(loader, config, options.file));
+  }
+  for (const auto& [name, value] : options.environment) {
+    loader.add_variable(name, value);
+  }
+  KEDGE_TRY(add_sweep_values(loader, options.sweep_values));
+  for (const std::string& text : options.overrides) {
+    loader.add_override(text);
+  }
+  loader.add_implied();
+  KEDGE_TRY(loader.result());
+  KEDGE_TRY(validate(config));
+  return config;
+}
+
+Result<Path> find_config_file(const std::string& given) {
+  const char* variable = std::getenv("KEDGE_CONFIG");
+  const std::string from = !given.empty() ? given : variable != nullptr ? variable : "";
+  const Path path = from.empty() ? Path("config.yaml") : Path(from);
+  if (::access(path.c_str(), R_OK) == 0) {
+    return path;
+  }
+  if (from.empty()) {
+    return fail(ErrorKind::Usage, "no config file: config.yaml is not in this folder",
+                "name one (kedge train my.yaml), set KEDGE_CONFIG, or make one with `kedge init`");
+  }
+  return fail(ErrorKind::Usage, fmt::format("cannot read config file '{}'", from),
+              "check the path; `kedge init` makes a folder with a config that runs");
+}
+
+void read_environment(LoadOptions& options) {
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view text = *variable;
+    const std::size_t equals = text.find('=');
+    if (text.starts_with(kVariablePrefix) && equals != std::string_view::npos) {
+      options.environment[std::string(text.substr(0, equals))] = text.substr(equals + 1);
+    }
+  }
+  if (const char* values = std::getenv("KEDGE_SWEEP_VALUES")) {
+    options.sweep_values = values;
+  }
+}
+
+}  // namespace kedge::config

@@ -1,0 +1,71 @@
+#include "config/validate.h"
+
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace kedge::config {
+namespace {
+
+class Rules {
+ public:
+  explicit Rules(const LoadedConfig& config) : config_(config) {}
+
+  // When `is_wrong`, complains at the place where `path` was set.
+  void refuse(bool is_wrong, std::string_view path, std::string_view why) {
+    if (is_wrong) {
+      const Field* field = config_.find(path);
+      KEDGE_CHECK(field != nullptr, "a rule names a field");
+      problems_.push_back(fmt::format("{}: {}: {}", field->origin, path, why));
+    }
+  }
+
+  Result<void> result() const {
+    if (problems_.empty()) {
+      return {};
+    }
+    return fail(ErrorKind::Usage, fmt::format("{}", fmt::join(problems_, "\n")));
+  }
+
+ private:
+  const LoadedConfig& config_;
+  std::vector<std::string> problems_;
+};
+
+}  // namespace
+
+Result<void> validate(const LoadedConfig& loaded) {
+  const Config& c = *loaded;
+  Rules rules(loaded);
+  rules.refuse(c.data.val_ratio && c.data.val_count, "data.val_count",
+               "give val_ratio or val_count, not both");
+  rules.refuse(c.data.val_ratio && *c.data.val_ratio >= 1, "data.val_ratio",
+               "nothing would be left to train on");
+  rules.refuse(!c.data.mix.empty() && !c.data.path.empty(), "data.mix",
+               "give data.mix or data.path, not both");
+  for (const auto& [name, weight] : c.data.mix) {
+    rules.refuse(weight <= 0, "data.mix", fmt::format("the weight of '{}' must be above 0", name));
+  }
+  rules.refuse(c.transform.mean.size() != c.transform.std.size(), "transform.std",
+               "mean and std must have one value per channel each");
+  rules.refuse(c.model.finetune && c.model.weights.empty() && c.model.file.empty(),
+               "model.finetune",
+               "needs weights to start from: put a .safetensors or .pt/.pth file somewhere and "
+               "name it as model.weights");
+  rules.refuse(c.model.finetune && !c.model.freeze.empty(), "model.freeze",
+               "finetune already freezes all but the head; give one of the two");
+  rules.refuse(c.optimizer.nesterov && c.optimizer.momentum == 0, "optimizer.nesterov",
+               "needs optimizer.momentum above 0");
+  rules.refuse(c.ema.decay >= 1, "ema.decay", "must be below 1, or the average never moves");
+  rules.refuse(c.loss.label_smoothing > 0 && c.loss.name != "cross_entropy", "loss.label_smoothing",
+               "works with loss.name cross_entropy");
+  rules.refuse(c.train.mixup > 0 && c.loss.name == "nll", "train.mixup",
+               "makes soft targets, which nll cannot take: use cross_entropy or mse");
+  rules.refuse(c.train.precision == Precision::Fp16 && c.train.device == DeviceChoice::Cpu,
+               "train.precision", "fp16 needs a GPU; use bf16 or fp32 on cpu");
+  return rules.result();
+}
+
+}  // namespace kedge::config
