@@ -6,6 +6,14 @@ add_library(kedge_options INTERFACE)
 target_include_directories(kedge_options INTERFACE ${CMAKE_SOURCE_DIR}/src)
 target_compile_options(kedge_options INTERFACE -Wall -Wextra -Wconversion -Werror
   -Wno-restrict) # g++ 12 sees overlaps in std::string that cannot be
+if(KEDGE_SANITIZE)
+  if(KEDGE_TRAIN)
+    message(FATAL_ERROR "KEDGE_SANITIZE needs KEDGE_TRAIN=OFF: libtorch is not instrumented")
+  endif()
+  set(sanitize -fsanitize=${KEDGE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
+  target_compile_options(kedge_options INTERFACE ${sanitize})
+  target_link_options(kedge_options INTERFACE ${sanitize})
+endif()
 
 # All rooms below `uses`, nearest first, without repeats.
 function(kedge_closure out)

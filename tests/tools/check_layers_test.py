@@ -1,0 +1,68 @@
+"""tools/check_layers.py sees each kind of forbidden include."""
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+CHECK = pathlib.Path(__file__).resolve().parents[2] / "tools/check_layers.py"
+ROOMS = """
+kedge_room(core)
+kedge_room(config USES core LINKS yaml) # comment
+kedge_room(nn TORCH USES core)
+"""
+PROGRAMS = "add_executable(kedge main.cc)\nadd_executable(kedge-train train_main.cc)\n"
+
+
+def check(files: dict[str, str], rooms: str = ROOMS) -> str:
+    """What the check complains about, or nothing."""
+    with tempfile.TemporaryDirectory() as folder:
+        tree = {"CMakeLists.txt": rooms, "src/cli/CMakeLists.txt": PROGRAMS} | files
+        for name, text in tree.items():
+            path = pathlib.Path(folder, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        done = subprocess.run([sys.executable, CHECK, folder], text=True, check=False,
+                              capture_output=True)
+        return done.stdout if done.returncode else done.stderr
+
+
+class CheckLayersTest(unittest.TestCase):
+    def test_allowed_includes_pass(self):
+        self.assertEqual(check({
+            "src/core/a.h": "#include <string>\n",
+            "src/config/a.cc": '#include "core/a.h"\n#include "config/internal/b.h"\n',
+            "src/nn/a.cc": "#include <torch/torch.h>\n",
+            "src/cli/train_main.cc": '#include "nn/a.h"\n',
+        }), "")
+
+    def test_a_room_below_may_not_be_used(self):
+        self.assertIn("src/core/a.h:2: core may not use config",
+                      check({"src/core/a.h": '\n#include "config/a.h"\n'}))
+
+    def test_a_room_not_named_may_not_be_used(self):
+        self.assertIn("nn may not use config", check({"src/nn/a.cc": '#include "config/a.h"\n'}))
+
+    def test_internal_folders_are_private(self):
+        self.assertIn("core/internal is private",
+                      check({"src/config/a.cc": '#include "core/internal/a.h"\n'}))
+
+    def test_libtorch_stays_in_its_rooms(self):
+        for header in ("torch/torch.h", "ATen/core/Tensor.h", "c10/util/Half.h"):
+            self.assertIn("config may not include libtorch",
+                          check({"src/config/a.cc": f"#include <{header}>\n"}))
+        self.assertIn("cli may not include libtorch",
+                      check({"src/cli/train_main.cc": "#include <torch/torch.h>\n"}))
+
+    def test_the_program_without_libtorch_uses_no_torch_room(self):
+        self.assertIn("cli may not use nn", check({"src/cli/main.cc": '#include "nn/a.h"\n'}))
+
+    def test_rooms_use_only_rooms_above(self):
+        self.assertIn("not a room above", check({}, "kedge_room(a USES b)\nkedge_room(b)\n"))
+
+    def test_a_folder_that_is_no_room_is_seen(self):
+        self.assertIn("src/extra is no room", check({"src/extra/a.cc": ""}))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,60 @@
+# Usage: ./dev test [--asan | --tsan]
+#
+# Builds and runs everything .ci/run runs: unit tests, command-line transcripts, the commands in
+# the documentation, library dependencies, the tools' own tests, lint without clang-tidy.
+# A part prints one line when it passes and its output when it does not.
+#
+#   --asan, --tsan   only the unit tests of the rooms without libtorch, with sanitizers
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+source tools/dev/terminal.sh
+
+sanitizer=
+while (($#)); do
+  case $1 in
+    -h | --help) print_usage tools/dev/test.sh; exit 0 ;;
+    --asan | --tsan) sanitizer=$1 ;;
+    *) usage_error "test: unknown option '$1'" ;;
+  esac
+  shift
+done
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+failed=()
+
+# part NAME COMMAND...
+part() {
+  local name=$1 start
+  shift
+  start=$(now)
+  if "$@" >"$log" 2>&1; then
+    printf '%-10s ok      %s\n' "$name" "$(elapsed_since "$start")"
+  else
+    cat "$log"
+    printf '%-10s FAILED  %s\n' "$name" "$(elapsed_since "$start")"
+    failed+=("$name")
+  fi
+}
+
+unit_tests() {
+  ctest --test-dir "$1" --output-on-failure --no-tests=error -j "$(nproc)"
+}
+
+start=$(now)
+bash tools/dev/build.sh $sanitizer
+if [[ -n $sanitizer ]]; then
+  part unit unit_tests "build-${sanitizer#--}"
+else
+  part unit unit_tests build
+  part cli python3 tests/cli/run.py
+  part docs python3 tools/check_docs.py
+  part ldd python3 tests/ldd_test.py
+  part tools python3 -m unittest discover -s tests/tools -p '*_test.py'
+  part lint bash tools/dev/lint.sh --no-tidy
+fi
+if ((${#failed[@]})); then
+  say "FAILED: ${failed[*]} (after $(elapsed_since "$start"))"
+  exit 1
+fi
+say "everything passes ($(elapsed_since "$start"))"
