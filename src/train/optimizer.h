@@ -18,6 +18,7 @@ namespace kedge::train {
 struct ParameterGroup {
   nn::NamedTensors parameters;
   double weight_decay = 0;
+  std::string head = {};  // name prefix of the model's last layer, which muon leaves to AdamW
 };
 
 using ParameterGroups = std::vector<ParameterGroup>;
@@ -26,18 +27,25 @@ class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  // One update from the gradients. Parameters without a gradient are left alone.
+  // One update from the gradients, which must be unscaled and finite. Parameters without a
+  // gradient are left alone. Never waits for the device.
   virtual void step(double lr) = 0;
 
-  // Every tensor a resumed run needs, by name ("exp_avg.layer1.0.conv1.weight", "step"). The
-  // tensors are live: a loader copies into them.
+  // Every tensor a resumed run needs, by name ("exp_avg.layer1.0.conv1.weight", "step"). All exist
+  // from the start and are live: a loader copies into them, and the next steps are then
+  // bit-identical to those of the optimizer that was saved.
   virtual nn::NamedTensors state() = 0;
 };
 
-// An optimizer is one file in train/optimizers/, registered by name.
+// An optimizer is one file in train/optimizers/, registered by name. It is made after the model
+// has its final device and type, because its state is made like the parameters.
 using Optimizers = Registry<Optimizer, config::OptimizerConfig, ParameterGroups>;
 
 // The model's trainable parameters, in one group, or in two where only matrices decay.
 ParameterGroups group_parameters(const nn::Model& model, const config::OptimizerConfig& config);
+
+// The optimizer that the config names, over the model's trainable parameters.
+Result<std::unique_ptr<Optimizer>> make_optimizer(const nn::Model& model,
+                                                  const config::OptimizerConfig& config);
 
 }  // namespace kedge::train

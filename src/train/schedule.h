@@ -29,7 +29,7 @@ class Schedule {
   // The factor at time t = 0, 1, 2, ... in the schedule's unit, warm-up not counted.
   virtual double factor(std::int64_t t) const = 0;
 
-  // Told after each validation; only plateau listens.
+  // Told after each validation; only plateau listens, and it counts validations.
   virtual void observe(double /*metric*/, bool /*more_is_better*/) {}
 
   // What a resumed run needs beyond the time; empty for all but plateau.
@@ -38,12 +38,19 @@ class Schedule {
   virtual void restore(const std::vector<double>& /*state*/) {}
 };
 
-// A schedule is one file in train/schedules/, registered by name.
+// A schedule is one file in train/schedules/, registered by name. Its Horizon is what is left
+// after the warm-up.
 using Schedules = Registry<Schedule, config::ScheduleConfig, Horizon>;
 
-// A schedule with its warm-up in front, as the loop uses it.
+// How long a schedule with an end runs: schedule.length, or the horizon where that is 0.
+Result<std::int64_t> schedule_length(const config::ScheduleConfig& config, const Horizon& horizon);
+
+// A schedule with its warm-up in front, as the loop uses it. The warm-up is a line from
+// warmup_start * peak to where the schedule begins. Counted in epochs it still rises with every
+// step: a whole first epoch at warmup_start = 0 would learn nothing.
 class LearningRate {
  public:
+  // The horizon is that of the whole training, warm-up included; zeros where it is unknown.
   static Result<LearningRate> make(const config::ScheduleConfig& config, double peak,
                                    const Horizon& horizon);
 
@@ -55,6 +62,7 @@ class LearningRate {
  private:
   config::ScheduleConfig config_;
   double peak_ = 0;
+  double steps_per_epoch_ = 0;  // 0: unknown
   std::unique_ptr<Schedule> schedule_;
 };
 

@@ -1,0 +1,38 @@
+#include <torch/torch.h>
+
+#include "train/optimizers/foreach_optimizer.h"
+
+namespace kedge::train {
+namespace {
+
+class Adam : public ForeachOptimizer {
+ public:
+  Adam(const config::OptimizerConfig& config, const ParameterGroups& groups)
+      : ForeachOptimizer(groups,
+                         {.names = {"exp_avg", "exp_avg_sq"}, .step_count = StepCount::Device}),
+        config_(config) {}
+
+ protected:
+  void update(UpdateLists& lists, double lr) override {
+    at::_fused_adam_(lists.parameters, lists.gradients, lists.state[0], lists.state[1],
+                     /*max_exp_avg_sqs=*/{}, lists.steps, lr, config_.beta1, config_.beta2,
+                     lists.weight_decay, config_.eps, /*amsgrad=*/false, /*maximize=*/false);
+  }
+
+ private:
+  config::OptimizerConfig config_;
+};
+
+const Optimizers::Add kAdd({
+    .name = "adam",
+    .summary = "Adam, weight decay as an L2 penalty in the gradient (Kingma and Ba 2015)",
+    .make = [](const config::OptimizerConfig& config,
+               const ParameterGroups& groups) -> Result<std::unique_ptr<Optimizer>> {
+      KEDGE_TRY(check_below_one(config.beta1, "beta1"));
+      KEDGE_TRY(check_below_one(config.beta2, "beta2"));
+      return std::make_unique<Adam>(config, groups);
+    },
+});
+
+}  // namespace
+}  // namespace kedge::train

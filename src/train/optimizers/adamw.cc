@@ -1,0 +1,38 @@
+#include <torch/torch.h>
+
+#include "train/optimizers/foreach_optimizer.h"
+
+namespace kedge::train {
+namespace {
+
+class AdamW : public ForeachOptimizer {
+ public:
+  AdamW(const config::OptimizerConfig& config, const ParameterGroups& groups)
+      : ForeachOptimizer(groups,
+                         {.names = {"exp_avg", "exp_avg_sq"}, .step_count = StepCount::Device}),
+        config_(config) {}
+
+ protected:
+  void update(UpdateLists& lists, double lr) override {
+    at::_fused_adamw_(lists.parameters, lists.gradients, lists.state[0], lists.state[1],
+                      /*max_exp_avg_sqs=*/{}, lists.steps, lr, config_.beta1, config_.beta2,
+                      lists.weight_decay, config_.eps, /*amsgrad=*/false, /*maximize=*/false);
+  }
+
+ private:
+  config::OptimizerConfig config_;
+};
+
+const Optimizers::Add kAdd({
+    .name = "adamw",
+    .summary = "Adam with decoupled weight decay (Loshchilov and Hutter 2019)",
+    .make = [](const config::OptimizerConfig& config,
+               const ParameterGroups& groups) -> Result<std::unique_ptr<Optimizer>> {
+      KEDGE_TRY(check_below_one(config.beta1, "beta1"));
+      KEDGE_TRY(check_below_one(config.beta2, "beta2"));
+      return std::make_unique<AdamW>(config, groups);
+    },
+});
+
+}  // namespace
+}  // namespace kedge::train

@@ -1,0 +1,35 @@
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <numbers>
+
+#include "train/schedule.h"
+
+namespace kedge::train {
+namespace {
+
+class Cosine : public Schedule {
+ public:
+  Cosine(double floor, std::int64_t length) : floor_(floor), length_(length) {}
+
+  double factor(std::int64_t t) const override {
+    const double done = static_cast<double>(std::min(t, length_)) / static_cast<double>(length_);
+    return floor_ + (1 - floor_) * (1 + std::cos(std::numbers::pi * done)) / 2;
+  }
+
+ private:
+  double floor_;
+  std::int64_t length_;
+};
+
+const Schedules::Add kAdd({
+    .name = "cosine",
+    .summary = "half a cosine from 1 down to floor over length, then floor",
+    .make = [](const config::ScheduleConfig& config,
+               const Horizon& horizon) -> Result<std::unique_ptr<Schedule>> {
+      return std::make_unique<Cosine>(config.floor, KEDGE_TRY(schedule_length(config, horizon)));
+    },
+});
+
+}  // namespace
+}  // namespace kedge::train
