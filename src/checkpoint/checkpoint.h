@@ -3,6 +3,7 @@
 // docs/formats/checkpoint.md is the byte layout. A folder without a manifest is not a checkpoint.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -23,17 +24,26 @@ struct Part {
   std::vector<TensorView> tensors;
 };
 
-// Writes <path>.tmp, hashes while writing, syncs, renames to <path>; an existing <path> is
-// replaced only once the new one is complete.
+// Writes <path>.tmp-<pid>, hashes while writing, syncs, renames to <path>; an existing <path> is
+// replaced only once the new one is complete, and a folder that is no checkpoint never is.
+// In `state`, JSON has no infinities or NaN: they would come back as null.
 Result<void> write_checkpoint(const Path& path, std::span<const Part> parts,
                               const nlohmann::json& state);
 
+struct Manifest;
+
 class Checkpoint {
  public:
-  // Reads and checks the manifest and the shards' headers. verify() checks the bytes.
+  Checkpoint(Checkpoint&&) noexcept;
+  Checkpoint& operator=(Checkpoint&&) noexcept;
+  ~Checkpoint();
+
+  // Reads and checks the manifest and the shards' headers. verify() checks the bytes. Where a
+  // replacement was cut between its two renames, the old checkpoint (<path>.old) is opened.
   static Result<Checkpoint> open(const Path& path);
 
-  const nlohmann::json& state() const { return state_; }
+  const nlohmann::json& state() const;
+  const std::string& created() const;  // UTC, ISO 8601
 
   bool has_part(const std::string& name) const;
   const TensorFile& part(const std::string& name) const;
@@ -42,9 +52,10 @@ class Checkpoint {
   Result<void> verify() const;
 
  private:
+  Checkpoint();
+
   Path path_;
-  nlohmann::json manifest_;
-  nlohmann::json state_;
+  std::unique_ptr<Manifest> manifest_;
   std::map<std::string, std::unique_ptr<TensorFile>> parts_;
 };
 

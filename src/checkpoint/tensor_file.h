@@ -20,7 +20,8 @@ enum class DType : std::uint8_t { F64, F32, F16, BF16, I64, I32, I16, I8, U8, Bo
 std::int64_t size_of(DType type);
 std::string_view name_of(DType type);  // as safetensors spells it: "F32", "BOOL"
 
-// A named tensor whose bytes (contiguous, little-endian) somebody else owns.
+// A named tensor whose bytes (contiguous, little-endian, aligned to the element size when they come
+// from a file) somebody else owns.
 struct TensorView {
   std::string name;
   DType type = DType::F32;

@@ -1,0 +1,156 @@
+#include "checkpoint/internal/manifest.h"
+
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "checkpoint/internal/dtype.h"
+#include "core/file.h"
+#include "core/hash.h"
+#include "core/result.h"
+
+namespace kedge::checkpoint {
+namespace {
+
+constexpr std::string_view kFormat = "kedge-checkpoint";
+constexpr int kVersion = 1;
+
+std::string render_hash(std::uint64_t hash) {
+  return fmt::format("{:016x}", hash);
+}
+
+// Stands in for the JSON object's closing brace.
+std::string render_tail(std::string_view before) {
+  return fmt::format(",\n\"manifest_xxh3\":\"{:016x}\"}}\n", xxh3_64(as_bytes(before)));
+}
+
+std::unexpected<Error> corrupt(const Path& path, std::string_view what) {
+  return fail(ErrorKind::Corrupt, fmt::format("{} is damaged: {}", path.string(), what),
+              "use an older checkpoint of the run");
+}
+
+nlohmann::json render_tensor(const TensorEntry& tensor) {
+  nlohmann::json chunks = nlohmann::json::array();
+  for (const std::uint64_t hash : tensor.chunks) {
+    chunks.push_back(render_hash(hash));
+  }
+  return {{"name", tensor.name},
+          {"dtype", name_of(tensor.type)},
+          {"shape", tensor.shape},
+          {"slice", {{"offset", tensor.slice_offset}, {"shape", tensor.slice_shape}}},
+          {"offset", tensor.offset},
+          {"bytes", tensor.bytes},
+          {"chunks", std::move(chunks)}};
+}
+
+Result<std::uint64_t> parse_hash(const nlohmann::json& json) {
+  const auto& text = json.get_ref<const std::string&>();
+  std::uint64_t hash = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), hash, 16);
+  if (error != std::errc{} || end != text.data() + text.size() || text.size() != 16) {
+    return fail(ErrorKind::Corrupt, fmt::format("'{}' is not a hash", text));
+  }
+  return hash;
+}
+
+Result<TensorEntry> parse_tensor(const nlohmann::json& json) {
+  TensorEntry tensor;
+  json.at("name").get_to(tensor.name);
+  const auto type = find_dtype(json.at("dtype").get_ref<const std::string&>());
+  if (!type) {
+    return fail(ErrorKind::Corrupt, fmt::format("tensor '{}' has an unknown dtype", tensor.name));
+  }
+  tensor.type = *type;
+  json.at("shape").get_to(tensor.shape);
+  json.at("slice").at("offset").get_to(tensor.slice_offset);
+  json.at("slice").at("shape").get_to(tensor.slice_shape);
+  json.at("offset").get_to(tensor.offset);
+  json.at("bytes").get_to(tensor.bytes);
+  for (const auto& chunk : json.at("chunks")) {
+    tensor.chunks.push_back(KEDGE_TRY(parse_hash(chunk)));
+  }
+  return tensor;
+}
+
+// Throws nlohmann's exceptions for keys and types that are not there; parse_manifest fences them.
+Result<Manifest> parse_json(const nlohmann::json& json) {
+  if (json.at("format") != kFormat || json.at("version") != kVersion) {
+    return fail(
+        ErrorKind::Corrupt,
+        fmt::format("its format is {} version {}, this kedge reads {} version {}",
+                    json.at("format").dump(), json.at("version").dump(), kFormat, kVersion));
+  }
+  Manifest manifest;
+  json.at("created").get_to(manifest.created);
+  manifest.state = json.at("state");
+  for (const auto& part : json.at("parts")) {
+    PartEntry entry;
+    part.at("name").get_to(entry.name);
+    part.at("file").get_to(entry.file);
+    part.at("size").get_to(entry.size);
+    entry.header_hash = KEDGE_TRY(parse_hash(part.at("header_xxh3")));
+    for (const auto& tensor : part.at("tensors")) {
+      entry.tensors.push_back(KEDGE_TRY(parse_tensor(tensor)));
+    }
+    if (entry.file.empty() || entry.file.find('/') != std::string::npos) {
+      return fail(ErrorKind::Corrupt, fmt::format("'{}' is not a shard's name", entry.file));
+    }
+    manifest.parts.push_back(std::move(entry));
+  }
+  return manifest;
+}
+
+}  // namespace
+
+std::string render_manifest(const Manifest& manifest) {
+  nlohmann::json parts = nlohmann::json::array();
+  for (const PartEntry& part : manifest.parts) {
+    nlohmann::json tensors = nlohmann::json::array();
+    for (const TensorEntry& tensor : part.tensors) {
+      tensors.push_back(render_tensor(tensor));
+    }
+    parts.push_back({{"name", part.name},
+                     {"file", part.file},
+                     {"size", part.size},
+                     {"header_xxh3", render_hash(part.header_hash)},
+                     {"tensors", std::move(tensors)}});
+  }
+  const nlohmann::json json = {{"format", kFormat},
+                               {"version", kVersion},
+                               {"created", manifest.created},
+                               {"parts", std::move(parts)},
+                               {"state", manifest.state}};
+  std::string text = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  text.pop_back();
+  return text + render_tail(text);
+}
+
+Result<Manifest> parse_manifest(const Path& path, const std::string& text) {
+  const std::size_t tail_size = render_tail("").size();
+  if (text.size() < tail_size) {
+    return corrupt(path, fmt::format("it has only {} bytes", text.size()));
+  }
+  const std::string_view before = std::string_view(text).substr(0, text.size() - tail_size);
+  if (std::string_view(text).substr(before.size()) != render_tail(before)) {
+    return corrupt(path, "its bytes do not match the hash at its end");
+  }
+  try {
+    auto manifest = parse_json(nlohmann::json::parse(text));
+    if (!manifest) {
+      return corrupt(path, manifest.error().message);
+    }
+    return manifest;
+  } catch (const nlohmann::json::exception& exception) {
+    return corrupt(path, exception.what());
+  }
+}
+
+}  // namespace kedge::checkpoint

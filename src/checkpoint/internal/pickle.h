@@ -1,0 +1,65 @@
+// A reader for the pickles inside torch.save files that cannot run code: it builds plain values and
+// descriptions of tensors, and refuses every other name by name.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "checkpoint/tensor_file.h"
+#include "core/result.h"
+
+namespace kedge::checkpoint {
+
+struct PickleValue;
+
+// torch._utils._rebuild_tensor_v2: a strided view of a storage, in elements.
+struct StridedTensor {
+  std::string storage;  // the record data/<storage>
+  DType type = DType::F32;
+  std::int64_t storage_elements = 0;
+  std::int64_t offset = 0;
+  std::vector<std::int64_t> shape;
+  std::vector<std::int64_t> strides;
+};
+
+struct PickleValue {
+  enum class Kind : std::uint8_t {
+    Plain,  // a float, bytes, a dtype, ...: nothing that weights need
+    Bool,
+    Integer,
+    Text,
+    List,
+    Tuple,
+    Dict,
+    Global,
+    Storage,
+    Tensor,
+    Mark,
+  };
+
+  Kind kind = Kind::Plain;
+  std::int64_t integer = 0;
+  std::string text = {};                                          // Text; Global: "module.name"
+  std::vector<PickleValue*> items = {};                           // List, Tuple
+  std::vector<std::pair<PickleValue*, PickleValue*>> pairs = {};  // Dict, in order of insertion
+  StridedTensor tensor = {};                                      // Tensor; Storage: its first half
+};
+
+// Owns every value, so that the loops a hostile pickle can tie leak nothing.
+class Pickle {
+ public:
+  static Result<Pickle> read(std::span<const std::uint8_t> bytes);
+
+  const PickleValue& root() const { return *root_; }
+
+ private:
+  friend class PickleMachine;
+  std::deque<PickleValue> values_;
+  PickleValue* root_ = nullptr;
+};
+
+}  // namespace kedge::checkpoint
