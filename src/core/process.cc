@@ -1,0 +1,159 @@
+#include "core/process.h"
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <sstream>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace kedge {
+namespace {
+
+struct Pipe {
+  OwnedFd read;
+  OwnedFd write;
+};
+
+Result<Pipe> make_pipe() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+    return fail(ErrorKind::Io, fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+  }
+  return Pipe{OwnedFd(ends[0]), OwnedFd(ends[1])};
+}
+
+// What the child needs, made before fork(): after it only async-signal-safe calls are allowed.
+struct ChildPlan {
+  const char* program;
+  char* const* args;
+  const char* folder;  // null: here
+  int input;
+  int output;
+  int errors;
+  int failure;  // where errno goes when the program cannot be started
+};
+
+[[noreturn]] void become(const ChildPlan& plan) {
+  const bool is_ready = ::dup2(plan.input, STDIN_FILENO) >= 0 &&
+                        ::dup2(plan.output, STDOUT_FILENO) >= 0 &&
+                        ::dup2(plan.errors, STDERR_FILENO) >= 0 &&
+                        (plan.folder == nullptr || ::chdir(plan.folder) == 0);
+  if (is_ready) {
+    ::execv(plan.program, plan.args);
+  }
+  const int error_number = errno;
+  const ssize_t told = ::write(plan.failure, &error_number, sizeof error_number);
+  ::_exit(told == sizeof error_number ? 127 : 126);
+}
+
+// True while there may be more.
+bool read_some(int fd, std::string& text) {
+  std::array<char, 1U << 16U> buffer;
+  const ssize_t count = ::read(fd, buffer.data(), buffer.size());
+  if (count > 0) {
+    text.append(buffer.data(), static_cast<std::size_t>(count));
+  }
+  return count > 0 || (count < 0 && errno == EINTR);
+}
+
+// Reads both pipes as they fill: a child that fills one while we read the other would hang.
+void read_both(int output, int errors, ProcessResult& result) {
+  std::array<pollfd, 2> fds = {pollfd{output, POLLIN, 0}, pollfd{errors, POLLIN, 0}};
+  const std::array<std::string*, 2> texts = {&result.output, &result.errors};
+  while (fds[0].fd >= 0 || fds[1].fd >= 0) {
+    if (::poll(fds.data(), fds.size(), -1) < 0 && errno != EINTR) {
+      return;
+    }
+    for (std::size_t i = 0; i < fds.size(); ++i) {
+      if (fds[i].fd >= 0 && fds[i].revents != 0 && !read_some(fds[i].fd, *texts[i])) {
+        fds[i].fd = -1;  // poll() passes over negative ones
+      }
+    }
+  }
+}
+
+int wait_for(pid_t child) {
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+}  // namespace
+
+std::optional<Path> find_program(std::string_view name) {
+  if (name.find('/') != std::string_view::npos) {
+    return ::access(std::string(name).c_str(), X_OK) == 0 ? std::optional<Path>(name)
+                                                          : std::nullopt;
+  }
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "/usr/bin:/bin" : path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    Path candidate = Path(folder.empty() ? "." : folder) / name;
+    if (::access(candidate.c_str(), X_OK) == 0) {
+      return candidate;
+    }
+  }
+  return std::nullopt;
+}
+
+Result<ProcessResult> run_process(const Command& command) {
+  KEDGE_CHECK(!command.args.empty(), "a command has a program");
+  const std::optional<Path> program = find_program(command.args.front());
+  if (!program) {
+    return fail(ErrorKind::NotFound,
+                fmt::format("program '{}' is not installed", command.args.front()),
+                fmt::format("install {} and try again", command.args.front()));
+  }
+  const OwnedFd input(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  Pipe output = KEDGE_TRY(make_pipe());
+  Pipe errors = KEDGE_TRY(make_pipe());
+  Pipe failure = KEDGE_TRY(make_pipe());
+  // The program sees its name as given; a relative folder must not change which file is run.
+  const std::string file = std::filesystem::absolute(*program).string();
+  std::vector<std::string> args = command.args;
+  std::vector<char*> pointers;
+  for (std::string& arg : args) {
+    pointers.push_back(arg.data());
+  }
+  pointers.push_back(nullptr);
+  const ChildPlan plan{.program = file.c_str(),
+                       .args = pointers.data(),
+                       .folder = command.folder.empty() ? nullptr : command.folder.c_str(),
+                       .input = input.get(),
+                       .output = output.write.get(),
+                       .errors = errors.write.get(),
+                       .failure = failure.write.get()};
+  const pid_t child = ::fork();
+  if (child < 0) {
+    return fail(ErrorKind::Io, fmt::format("cannot start {}: {}", file, std::strerror(errno)));
+  }
+  if (child == 0) {
+    become(plan);
+  }
+  output.write = OwnedFd();
+  errors.write = OwnedFd();
+  failure.write = OwnedFd();
+  ProcessResult result;
+  read_both(output.read.get(), errors.read.get(), result);
+  int start_error = 0;
+  const bool has_failed =
+      ::read(failure.read.get(), &start_error, sizeof start_error) == sizeof start_error;
+  result.exit_code = wait_for(child);
+  if (has_failed) {
+    return fail(
+        start_error == ENOENT ? ErrorKind::NotFound : ErrorKind::Io,
+        fmt::format("cannot start {} in folder '{}': {}", file,
+                    plan.folder == nullptr ? "." : plan.folder, std::strerror(start_error)));
+  }
+  return result;
+}
+
+}  // namespace kedge
