@@ -10,6 +10,7 @@
 #include "config/config.h"
 #include "core/registry.h"
 #include "core/result.h"
+#include "data/order.h"
 
 namespace kedge::data {
 
@@ -25,19 +26,19 @@ enum class SampleKind : std::uint8_t { Image, Tokens };
 
 struct DatasetInfo {
   SampleKind kind = SampleKind::Image;
-  std::int64_t height = 0;    // images: 0 when they differ in size
+  std::int64_t height = 0;  // images: 0 when they differ in size
   std::int64_t width = 0;
   std::int64_t channels = 0;
   std::vector<std::string> class_names;
-  std::vector<double> mean;   // images: per channel, of pixels in 0..1
+  std::vector<double> mean;  // images: per channel, of pixels in 0..1
   std::vector<double> std;
-  std::int64_t context = 0;   // tokens: inputs per sample (a window holds one more)
+  std::int64_t context = 0;  // tokens: inputs per sample (a window holds one more)
   std::int64_t vocab = 0;
 };
 
 struct Sample {
-  Image image;                        // images
-  std::vector<std::int32_t> tokens;   // tokens: context + 1 ids
+  Image image;                       // images
+  std::vector<std::int32_t> tokens;  // tokens: context + 1 ids
   std::int64_t label = 0;
 };
 
@@ -59,6 +60,9 @@ class Dataset {
 
   // A digest of the content: equal digests, equal data.
   virtual std::string digest() const = 0;
+
+  // Which sample is at `position` of an epoch: a pure function of its arguments.
+  virtual std::int64_t index_at(const OrderKey& key, std::int64_t position) const;
 };
 
 // The parts a source finds in its files. `test` is null when the set has no such part.
@@ -77,6 +81,9 @@ struct TrainVal {
   std::unique_ptr<Dataset> val;
   std::string digest;  // of the data as selected and split
 };
+
+// The parts of one data set as they lie on disk (data.name, data.path): every class, no split.
+Result<SourceParts> open_source(const config::DataConfig& config);
 
 Result<TrainVal> open_data(const config::DataConfig& config);
 

@@ -36,13 +36,13 @@ struct Batch {
 
 struct LoaderOptions {
   std::int64_t batch_size = 64;
-  std::int64_t workers = 0;   // 0: batches are made in next()
+  std::int64_t workers = 0;  // 0: batches are made in next()
   std::int64_t prefetch = 4;
   bool shuffle = false;
   bool drop_last = false;
-  bool skip_bad = false;      // data.on_error: skip
+  bool skip_bad = false;  // data.on_error: skip
   std::uint64_t seed = 0;
-  std::int64_t rank = 0;      // global batch b is batch_size * ranks samples; each takes its part
+  std::int64_t rank = 0;  // global batch b is batch_size * ranks samples; each takes its part
   std::int64_t ranks = 1;
   Allocate allocate = allocate_plain;
 };
@@ -60,7 +60,8 @@ class Loader {
   // Begins `epoch` at batch `first_batch` (a resumed run starts inside an epoch, at no cost).
   void start_epoch(std::int64_t epoch, std::int64_t first_batch = 0);
 
-  // The next batch, or null at the end of the epoch.
+  // The next batch, or null at the end of the epoch. A batch that drop_last leaves none of is a
+  // Usage error; an error in one batch does not end the epoch.
   Result<std::unique_ptr<Batch>> next();
 
   // Seconds that next() spent waiting since the last start_epoch: input-bound training shows here.

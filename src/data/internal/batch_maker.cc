@@ -1,0 +1,131 @@
+#include "data/internal/batch_maker.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/random.h"
+#include "core/units.h"
+
+namespace kedge::data {
+
+BatchMaker::BatchMaker(const Dataset& dataset, const Pipeline& pipeline, LoaderOptions options)
+    : dataset_(dataset),
+      pipeline_(pipeline),
+      options_(std::move(options)),
+      pool_(std::make_shared<BufferPool>(options_.allocate)) {
+  KEDGE_CHECK(options_.batch_size > 0 && options_.ranks > 0, "batches are not empty");
+  KEDGE_CHECK(options_.rank >= 0 && options_.rank < options_.ranks, "a rank is one of the ranks");
+}
+
+std::int64_t BatchMaker::batches_per_epoch() const {
+  const std::int64_t global = options_.batch_size * options_.ranks;
+  const std::int64_t whole = dataset_.size() / global;
+  const bool has_short = !options_.drop_last && dataset_.size() % global != 0;
+  return whole + (has_short ? 1 : 0);
+}
+
+Result<void> BatchMaker::check() const {
+  if (options_.drop_last && dataset_.size() > 0 && batches_per_epoch() == 0) {
+    return fail(ErrorKind::Usage,
+                fmt::format("a batch of {} on {} rank(s) is larger than the {} samples, and "
+                            "loader.drop_last leaves out the only batch",
+                            options_.batch_size, options_.ranks, dataset_.size()),
+                "choose a smaller loader.batch_size or set loader.drop_last: false");
+  }
+  return {};
+}
+
+BatchMaker::Span BatchMaker::positions(std::int64_t number) const {
+  const std::int64_t ranks = options_.ranks;
+  const std::int64_t global = options_.batch_size * ranks;
+  const std::int64_t first = number * global;
+  // A short last batch is shared out evenly, so that no rank works much longer than another.
+  const std::int64_t count = std::min(global, dataset_.size() - first);
+  return {first + count * options_.rank / ranks, first + count * (options_.rank + 1) / ranks};
+}
+
+Result<Buffer> BatchMaker::take(std::size_t size_bytes) const {
+  Buffer buffer = pool_->take(size_bytes);
+  if (buffer == nullptr) {
+    return fail(ErrorKind::Unavailable,
+                fmt::format("no memory for a batch of {}", render_bytes({size_bytes})),
+                "choose a smaller loader.batch_size or loader.prefetch");
+  }
+  return buffer;
+}
+
+Result<void> BatchMaker::add_image(const Sample& sample, std::int64_t index, Batch& batch) const {
+  const Image& image = sample.image;
+  const std::size_t size = image.pixels.size();
+  if (batch.samples == nullptr) {
+    batch.samples = KEDGE_TRY(take(size * static_cast<std::size_t>(options_.batch_size)));
+    batch.height = image.height;
+    batch.width = image.width;
+    batch.channels = image.channels;
+  }
+  if (image.height != batch.height || image.width != batch.width ||
+      image.channels != batch.channels) {
+    return fail(
+        ErrorKind::Usage,
+        fmt::format("images of one batch differ in size: {} is {}x{}x{}, {} is {}x{}x{}",
+                    dataset_.name(batch.indices.front()), batch.height, batch.width, batch.channels,
+                    dataset_.name(index), image.height, image.width, image.channels),
+        "add `resize H W`, or `resize SIZE` and `center_crop SIZE`, to transform.train "
+        "and transform.eval");
+  }
+  const auto at = static_cast<std::size_t>(batch.count);
+  std::memcpy(batch.samples.get() + at * size, image.pixels.data(), size);
+  std::memcpy(batch.labels.get() + at * sizeof sample.label, &sample.label, sizeof sample.label);
+  return {};
+}
+
+Result<void> BatchMaker::add_tokens(const Sample& sample, Batch& batch) const {
+  const std::size_t size = sample.tokens.size() * sizeof(std::int32_t);
+  if (batch.samples == nullptr) {
+    batch.samples = KEDGE_TRY(take(size * static_cast<std::size_t>(options_.batch_size)));
+    batch.context = static_cast<std::int64_t>(sample.tokens.size()) - 1;
+  }
+  std::memcpy(batch.samples.get() + static_cast<std::size_t>(batch.count) * size,
+              sample.tokens.data(), size);
+  return {};
+}
+
+Result<std::unique_ptr<Batch>> BatchMaker::make(std::int64_t epoch, std::int64_t number,
+                                                Sample& scratch) const {
+  auto batch = std::make_unique<Batch>();
+  const bool is_image = dataset_.info().kind == SampleKind::Image;
+  if (is_image) {
+    batch->labels =
+        KEDGE_TRY(take(static_cast<std::size_t>(options_.batch_size) * sizeof(std::int64_t)));
+  }
+  const OrderKey key{.seed = options_.seed, .epoch = epoch, .shuffle = options_.shuffle};
+  const Span span = positions(number);
+  for (std::int64_t position = span.first; position < span.last; ++position) {
+    const std::int64_t index = dataset_.index_at(key, position);
+    if (auto done = dataset_.read(index, scratch); !done) {
+      if (options_.skip_bad && done.error().kind == ErrorKind::Corrupt) {
+        ++batch->skipped;
+        continue;
+      }
+      return std::unexpected(std::move(done).error());
+    }
+    if (is_image) {
+      // Keyed by the position in the whole epoch: threads and ranks change nothing.
+      Random random(
+          {options_.seed, static_cast<std::uint64_t>(epoch), static_cast<std::uint64_t>(position)});
+      pipeline_.apply(scratch.image, random);
+      KEDGE_TRY(add_image(scratch, index, *batch));
+    } else {
+      KEDGE_TRY(add_tokens(scratch, *batch));
+    }
+    batch->indices.push_back(index);
+    ++batch->count;
+  }
+  return batch;
+}
+
+}  // namespace kedge::data

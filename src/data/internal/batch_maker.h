@@ -1,0 +1,49 @@
+// Makes one batch: which samples, read, transformed, side by side in a Buffer. A pure function of
+// (epoch, batch number), safe from many threads, each with its own Sample to work in.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "core/result.h"
+#include "data/dataset.h"
+#include "data/internal/buffer_pool.h"
+#include "data/loader.h"
+#include "data/pipeline.h"
+
+namespace kedge::data {
+
+class BatchMaker {
+ public:
+  BatchMaker(const Dataset& dataset, const Pipeline& pipeline, LoaderOptions options);
+
+  const LoaderOptions& options() const { return options_; }
+
+  std::int64_t batches_per_epoch() const;
+
+  // Usage when the options and the data set give no batch at all.
+  Result<void> check() const;
+
+  Result<std::unique_ptr<Batch>> make(std::int64_t epoch, std::int64_t number,
+                                      Sample& scratch) const;
+
+ private:
+  struct Span {
+    std::int64_t first;
+    std::int64_t last;  // one past
+  };
+
+  // The positions of the epoch that this rank takes of a global batch.
+  Span positions(std::int64_t number) const;
+
+  Result<void> add_image(const Sample& sample, std::int64_t index, Batch& batch) const;
+  Result<void> add_tokens(const Sample& sample, Batch& batch) const;
+  Result<Buffer> take(std::size_t size_bytes) const;
+
+  const Dataset& dataset_;
+  const Pipeline& pipeline_;
+  LoaderOptions options_;
+  std::shared_ptr<BufferPool> pool_;  // shared: batches may outlive the loader
+};
+
+}  // namespace kedge::data

@@ -1,0 +1,166 @@
+#include "data/loader.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "data/internal/batch_maker.h"
+
+namespace kedge::data {
+
+Buffer allocate_plain(std::size_t size_bytes) {
+  // Shared by contract: tensors made from a batch hold it. Not make_shared, which would zero it.
+  return {new std::uint8_t[size_bytes], std::default_delete<std::uint8_t[]>()};
+}
+
+// Workers take batch numbers in turn and put each batch into its slot of a ring; next() takes the
+// slots in order. A new epoch starts a new generation, and what older workers bring is dropped.
+class Loader::Impl {
+ public:
+  Impl(const Dataset& dataset, const Pipeline& pipeline, LoaderOptions options)
+      : maker_(dataset, pipeline, std::move(options)),
+        slots_(static_cast<std::size_t>(std::max<std::int64_t>(1, maker_.options().prefetch))) {
+    for (std::int64_t i = 0; i < maker_.options().workers; ++i) {
+      workers_.emplace_back([this] { work(); });
+    }
+  }
+
+  ~Impl() {
+    {
+      const std::lock_guard lock(mutex_);
+      is_stopping_ = true;
+    }
+    has_work_.notify_all();
+    for (std::thread& worker : workers_) {
+      worker.join();
+    }
+  }
+
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  std::int64_t batches_per_epoch() const { return maker_.batches_per_epoch(); }
+
+  void start_epoch(std::int64_t epoch, std::int64_t first_batch) {
+    KEDGE_CHECK(epoch >= 0 && first_batch >= 0, "epochs and batches count from 0");
+    {
+      const std::lock_guard lock(mutex_);
+      ++generation_;
+      epoch_ = epoch;
+      next_to_make_ = first_batch;
+      next_to_give_ = first_batch;
+      end_ = std::max(first_batch, batches_per_epoch());
+      std::ranges::fill(slots_, std::nullopt);
+      wait_s_ = 0;
+    }
+    has_work_.notify_all();
+  }
+
+  Result<std::unique_ptr<Batch>> next() {
+    KEDGE_TRY(maker_.check());
+    const auto start = std::chrono::steady_clock::now();
+    auto batch = workers_.empty() ? make_next() : wait_for_next();
+    wait_s_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return batch;
+  }
+
+  double wait_s() const { return wait_s_; }
+
+ private:
+  using MadeBatch = Result<std::unique_ptr<Batch>>;
+
+  MadeBatch make_next() {
+    if (next_to_give_ >= end_) {
+      return nullptr;
+    }
+    return maker_.make(epoch_, next_to_give_++, scratch_);
+  }
+
+  MadeBatch wait_for_next() {
+    std::unique_lock lock(mutex_);
+    if (next_to_give_ >= end_) {
+      return nullptr;
+    }
+    std::optional<MadeBatch>& slot = slot_of(next_to_give_);
+    has_batch_.wait(lock, [&] { return slot.has_value(); });
+    MadeBatch batch = *std::exchange(slot, std::nullopt);
+    ++next_to_give_;
+    lock.unlock();
+    has_work_.notify_one();
+    return batch;
+  }
+
+  std::optional<MadeBatch>& slot_of(std::int64_t number) {
+    return slots_[static_cast<std::size_t>(number) % slots_.size()];
+  }
+
+  bool can_make() const {
+    return next_to_make_ < end_ &&
+           next_to_make_ < next_to_give_ + static_cast<std::int64_t>(slots_.size());
+  }
+
+  void work() {
+    Sample scratch;
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      has_work_.wait(lock, [this] { return is_stopping_ || can_make(); });
+      if (is_stopping_) {
+        return;
+      }
+      const std::int64_t number = next_to_make_++;
+      const std::int64_t epoch = epoch_;
+      const std::int64_t generation = generation_;
+      lock.unlock();
+      MadeBatch batch = maker_.make(epoch, number, scratch);
+      lock.lock();
+      if (generation == generation_) {
+        slot_of(number) = std::move(batch);
+        has_batch_.notify_one();
+      }
+    }
+  }
+
+  const BatchMaker maker_;
+  Sample scratch_;  // for batches made in next()
+
+  std::mutex mutex_;
+  std::condition_variable has_work_;
+  std::condition_variable has_batch_;
+  std::vector<std::optional<MadeBatch>> slots_;
+  bool is_stopping_ = false;
+  std::int64_t generation_ = 0;
+  std::int64_t epoch_ = 0;
+  std::int64_t next_to_make_ = 0;
+  std::int64_t next_to_give_ = 0;
+  std::int64_t end_ = 0;
+
+  double wait_s_ = 0;
+  std::vector<std::thread> workers_;  // last: they use all of the above
+};
+
+Loader::Loader(const Dataset& dataset, const Pipeline& pipeline, LoaderOptions options)
+    : impl_(std::make_unique<Impl>(dataset, pipeline, std::move(options))) {}
+
+Loader::~Loader() = default;
+
+std::int64_t Loader::batches_per_epoch() const {
+  return impl_->batches_per_epoch();
+}
+
+void Loader::start_epoch(std::int64_t epoch, std::int64_t first_batch) {
+  impl_->start_epoch(epoch, first_batch);
+}
+
+Result<std::unique_ptr<Batch>> Loader::next() {
+  return impl_->next();
+}
+
+double Loader::wait_s() const {
+  return impl_->wait_s();
+}
+
+}  // namespace kedge::data
