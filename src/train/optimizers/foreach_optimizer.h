@@ -2,8 +2,10 @@
 // or fused kernel can take, so that a step is a few kernels however many parameters there are.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <ATen/core/Tensor.h>

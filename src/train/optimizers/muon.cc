@@ -1,0 +1,151 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include <torch/torch.h>
+
+#include "train/optimizers/foreach_optimizer.h"
+
+namespace kedge::train {
+namespace {
+
+// Keller Jordan's quintic iteration, as in torch.optim.Muon.
+constexpr double kA = 3.4445;
+constexpr double kB = -4.7750;
+constexpr double kC = 2.0315;
+constexpr int kIterations = 5;
+constexpr double kNormMin = 1e-7;
+
+// Brings the singular values of each matrix of a [N, rows, cols] batch near 1. In bfloat16, as the
+// authors do: the iteration forgives its rounding.
+at::Tensor orthogonalize(const at::Tensor& batch) {
+  const bool is_tall = batch.size(1) > batch.size(2);
+  at::Tensor x = batch.to(at::kBFloat16);
+  if (is_tall) {
+    x = x.transpose(1, 2);
+  }
+  x = x / at::linalg_vector_norm(x, 2, {1, 2}, /*keepdim=*/true).clamp_min(kNormMin);
+  for (int i = 0; i < kIterations; ++i) {
+    const at::Tensor gram = at::bmm(x, x.transpose(1, 2));
+    const at::Tensor polynomial = at::baddbmm(gram, gram, gram, kB, kC);
+    x = at::baddbmm(x, polynomial, x, kA);
+  }
+  return is_tall ? x.transpose(1, 2) : x;
+}
+
+class HiddenMatrices : public ForeachOptimizer {
+ public:
+  HiddenMatrices(const config::OptimizerConfig& config, const ParameterGroups& groups)
+      : ForeachOptimizer(groups, {.names = {"momentum_buffer"}}), momentum_(config.momentum) {}
+
+ protected:
+  void update(UpdateLists& lists, double lr) override {
+    at::_foreach_lerp_(lists.state[0], lists.gradients, 1 - momentum_);
+    const std::vector<at::Tensor> directions =
+        at::_foreach_lerp(lists.gradients, lists.state[0], momentum_);
+    if (lists.weight_decay != 0) {
+      at::_foreach_mul_(lists.parameters, 1 - lr * lists.weight_decay);
+    }
+    // Matrices of one shape go through the iteration together: a transformer's layers are one
+    // batch of a few kernels.
+    std::map<std::pair<std::int64_t, std::int64_t>, std::vector<std::size_t>> by_shape;
+    for (std::size_t i = 0; i < directions.size(); ++i) {
+      const std::int64_t rows = directions[i].size(0);
+      by_shape[{rows, directions[i].numel() / std::max<std::int64_t>(1, rows)}].push_back(i);
+    }
+    for (const auto& [shape, members] : by_shape) {
+      const double scale =
+          0.2 * std::sqrt(static_cast<double>(std::max(shape.first, shape.second)));
+      apply(lists, directions, members, lr * scale);
+    }
+  }
+
+ private:
+  static void apply(UpdateLists& lists, const std::vector<at::Tensor>& directions,
+                    const std::vector<std::size_t>& members, double lr) {
+    std::vector<at::Tensor> matrices;
+    for (const std::size_t i : members) {
+      matrices.push_back(directions[i].flatten(1));
+    }
+    const at::Tensor batch = orthogonalize(at::stack(matrices)).to(matrices.front().scalar_type());
+    std::vector<at::Tensor> parameters;
+    std::vector<at::Tensor> updates;
+    for (std::size_t k = 0; k < members.size(); ++k) {
+      const at::Tensor& parameter = lists.parameters[members[k]];
+      parameters.push_back(parameter);
+      updates.push_back(batch[static_cast<std::int64_t>(k)].reshape(parameter.sizes()));
+    }
+    at::_foreach_add_(parameters, updates, -lr);
+  }
+
+  double momentum_;
+};
+
+// Tables that are looked up, and what is added to them, by the names models give them.
+bool is_embedding(std::string_view name) {
+  return name.find("emb") != std::string_view::npos ||
+         name.find("wte.") != std::string_view::npos || name.find("wpe.") != std::string_view::npos;
+}
+
+bool is_hidden_matrix(const ParameterGroup& group, const std::string& name,
+                      const at::Tensor& parameter) {
+  const bool is_head = !group.head.empty() && name.starts_with(group.head);
+  return parameter.dim() >= 2 && !is_head && !is_embedding(name);
+}
+
+// Hidden matrices (two dimensions or more; a convolution's weight is flattened to [out, rest]) by
+// Muon; vectors, embeddings (by name: emb, wte., wpe.) and the model's head by AdamW. One rate
+// serves both because Muon's is scaled by 0.2 * sqrt(max(rows, cols)) to the size of AdamW's
+// updates (adjust_lr_fn="match_rms_adamw" in PyTorch).
+class Muon : public Optimizer {
+ public:
+  Muon(std::unique_ptr<Optimizer> matrices, std::unique_ptr<Optimizer> rest)
+      : matrices_(std::move(matrices)), rest_(std::move(rest)) {}
+
+  void step(double lr) override {
+    matrices_->step(lr);
+    rest_->step(lr);
+  }
+
+  nn::NamedTensors state() override {
+    nn::NamedTensors all = matrices_->state();
+    for (auto& named : rest_->state()) {
+      all.push_back(std::move(named));
+    }
+    return all;
+  }
+
+ private:
+  std::unique_ptr<Optimizer> matrices_;
+  std::unique_ptr<Optimizer> rest_;
+};
+
+Result<std::unique_ptr<Optimizer>> make_muon(const config::OptimizerConfig& config,
+                                             const ParameterGroups& groups) {
+  ParameterGroups matrices;
+  ParameterGroups rest;
+  for (const ParameterGroup& group : groups) {
+    ParameterGroup inner{.parameters = {}, .weight_decay = group.weight_decay};
+    ParameterGroup outer = inner;
+    for (const auto& [name, parameter] : group.parameters) {
+      (is_hidden_matrix(group, name, parameter) ? inner : outer)
+          .parameters.emplace_back(name, parameter);
+    }
+    matrices.push_back(std::move(inner));
+    rest.push_back(std::move(outer));
+  }
+  return std::make_unique<Muon>(std::make_unique<HiddenMatrices>(config, matrices),
+                                KEDGE_TRY(Optimizers::make("optimizer", "adamw", config, rest)));
+}
+
+const Optimizers::Add kAdd({
+    .name = "muon",
+    .summary = "orthogonalized Nesterov momentum for hidden matrices and convolutions; AdamW for "
+               "vectors, embeddings and the head, at the same rate",
+    .make = make_muon,
+});
+
+}  // namespace
+}  // namespace kedge::train
