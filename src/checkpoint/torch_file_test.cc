@@ -15,6 +15,7 @@
 #include "checkpoint/tensor_file.h"
 #include "core/file.h"
 #include "core/result.h"
+#include "core/scratch_folder.h"
 
 namespace kedge::checkpoint {
 namespace {
@@ -59,11 +60,8 @@ Error error_of(const Path& path) {
 
 class TorchFileTest : public testing::Test {
  protected:
-  TorchFileTest() : path_(Path(testing::TempDir()) / "kedge_torch_file_test.pt") {}
-
-  ~TorchFileTest() override { std::filesystem::remove(path_); }
-
-  Path path_;
+  ScratchFolder folder_;
+  Path path_ = folder_ / "x.pt";
 };
 
 TEST_F(TorchFileTest, reads_the_state_dict_of_a_module) {
