@@ -18,11 +18,11 @@ namespace kedge::nn {
 
 // What goes in and what must come out.
 struct Task {
-  std::int64_t height = 0;    // images
+  std::int64_t height = 0;  // images
   std::int64_t width = 0;
   std::int64_t channels = 0;
   std::int64_t classes = 0;
-  std::int64_t context = 0;   // tokens; 0 for images
+  std::int64_t context = 0;  // tokens; 0 for images
   std::int64_t vocab = 0;
 
   bool is_language() const { return context > 0; }

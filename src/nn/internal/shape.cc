@@ -1,0 +1,79 @@
+#include "nn/internal/shape.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace kedge::nn {
+
+std::int64_t side_after(std::int64_t side, std::span<const Window> windows) {
+  for (const Window& window : windows) {
+    const std::int64_t room = side + 2 * window.padding - window.kernel;
+    if (side < 1 || room < 0) {
+      return 0;
+    }
+    side = room / window.stride + 1;
+  }
+  return side;
+}
+
+Result<ImageSize> size_after(std::string_view model, const Task& task,
+                             std::span<const Window> windows) {
+  const ImageSize size{.height = side_after(task.height, windows),
+                       .width = side_after(task.width, windows)};
+  if (size.height < 1 || size.width < 1) {
+    std::int64_t least = 1;
+    while (side_after(least, windows) < 1) {
+      ++least;
+    }
+    return fail(ErrorKind::Usage,
+                fmt::format("{} needs images of at least {}x{} pixels; these are {}x{}", model,
+                            least, least, task.height, task.width),
+                "resize the images (data transforms), or choose a model for small images");
+  }
+  return size;
+}
+
+Result<void> require_images(std::string_view model, const Task& task) {
+  if (task.is_language()) {
+    return fail(ErrorKind::Usage, fmt::format("{} takes images; the data are tokens", model),
+                "choose a gpt model (`kedge list models`), or image data");
+  }
+  if (task.height < 1 || task.width < 1 || task.channels < 1) {
+    return fail(ErrorKind::Usage,
+                fmt::format("{} cannot be made for images of {} channels and {}x{} pixels", model,
+                            task.channels, task.height, task.width));
+  }
+  if (task.classes < 1) {
+    return fail(ErrorKind::Usage,
+                fmt::format("{} needs at least one class; there are {}", model, task.classes),
+                "set model.classes");
+  }
+  return {};
+}
+
+Result<void> require_tokens(std::string_view model, const Task& task) {
+  if (!task.is_language()) {
+    return fail(ErrorKind::Usage, fmt::format("{} takes tokens; the data are images", model),
+                "choose an image model (`kedge list models`), or text data");
+  }
+  if (task.vocab < 2) {
+    return fail(ErrorKind::Usage,
+                fmt::format("{} needs a vocabulary of at least 2; it is {}", model, task.vocab),
+                "set model.vocab");
+  }
+  return {};
+}
+
+Result<void> require_heads_divide(std::string_view model, std::int64_t width, std::int64_t heads) {
+  if (width < 1 || heads < 1 || width % heads != 0) {
+    return fail(
+        ErrorKind::Usage,
+        fmt::format("{}: model.width {} is not a multiple of model.heads {}", model, width, heads),
+        fmt::format("for example model.width={}",
+                    heads * std::max<std::int64_t>(1, width / std::max<std::int64_t>(1, heads))));
+  }
+  return {};
+}
+
+}  // namespace kedge::nn

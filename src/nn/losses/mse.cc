@@ -1,0 +1,32 @@
+#include <torch/torch.h>
+
+#include "nn/internal/targets.h"
+#include "nn/loss.h"
+
+namespace kedge::nn {
+namespace {
+
+class Mse : public Loss {
+ public:
+  at::Tensor operator()(const at::Tensor& scores, const at::Tensor& targets) const override {
+    const Rows rows = as_rows(scores, targets);
+    if (rows.targets.is_floating_point()) {
+      return torch::mse_loss(rows.scores, rows.targets.to(rows.scores.scalar_type()));
+    }
+    // scatter, not one_hot: one_hot looks at the largest target, which waits for the device.
+    const at::Tensor one_hot =
+        torch::zeros_like(rows.scores.detach()).scatter_(1, rows.targets.unsqueeze(1), 1.0);
+    return torch::mse_loss(rows.scores, one_hot);
+  }
+};
+
+const Losses::Add kAdd({"mse",
+                        "mean squared error against one-hot classes or soft targets, over all "
+                        "scores",
+                        [](const config::LossConfig& config) -> Result<std::unique_ptr<Loss>> {
+                          KEDGE_TRY(require_no_smoothing("mse", config));
+                          return std::make_unique<Mse>();
+                        }});
+
+}  // namespace
+}  // namespace kedge::nn

@@ -1,0 +1,46 @@
+#include "nn/model.h"
+
+#include <fmt/format.h>
+
+#include "nn/script_model.h"
+
+namespace kedge::nn {
+namespace {
+
+// A head may be wider than the data (spare classes), never narrower.
+Result<std::int64_t> head_size(std::string_view key, std::int64_t chosen, std::int64_t needed) {
+  if (chosen == 0) {
+    return needed;
+  }
+  if (chosen < needed) {
+    return fail(ErrorKind::Usage,
+                fmt::format("{} is {}, but the data have {}", key, chosen, needed),
+                fmt::format("leave {} out, or set it to {} or more", key, needed));
+  }
+  return chosen;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Model>> make_model(const config::ModelConfig& config, const Task& task) {
+  Task sized = task;
+  if (task.is_language()) {
+    sized.vocab = KEDGE_TRY(head_size("model.vocab", config.vocab.value_or(0), task.vocab));
+  } else {
+    sized.classes = KEDGE_TRY(head_size("model.classes", config.classes, task.classes));
+  }
+  if (!config.file.empty()) {
+    return load_script_model(config.file, sized);
+  }
+  return Models::make("model", config.name, config, sized);
+}
+
+std::int64_t count_parameters(const Model& model) {
+  std::int64_t count = 0;
+  for (const auto& [name, tensor] : model.parameters()) {
+    count += tensor.numel();
+  }
+  return count;
+}
+
+}  // namespace kedge::nn

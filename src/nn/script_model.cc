@@ -1,0 +1,130 @@
+#include "nn/script_model.h"
+
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <torch/script.h>
+#include <torch/torch.h>
+
+#include "nn/internal/network.h"
+#include "nn/torch_error.h"
+
+namespace kedge::nn {
+namespace {
+
+template <typename List>
+NamedTensors listed(const List& tensors) {
+  NamedTensors list;
+  for (const auto& item : tensors) {
+    list.emplace_back(item.name, item.value);
+  }
+  return without_repeats(std::move(list));
+}
+
+std::string shape_text(at::IntArrayRef shape) {
+  return fmt::format("[{}]", fmt::join(shape.begin(), shape.end(), ", "));
+}
+
+Error wrong_output(const Path& file, const std::string& got, at::IntArrayRef expected) {
+  return {ErrorKind::Usage,
+          fmt::format("model.file {} gives {} where the data ask for scores of shape {}",
+                      file.string(), got, shape_text(expected)),
+          "change the module's output layer, or model.classes / model.vocab, so that they agree"};
+}
+
+Result<void> try_on_zeros(torch::jit::Module& module, const Path& file, const Task& task) {
+  constexpr std::int64_t kBatch = 2;
+  const at::Tensor input = task.is_language()
+                               ? torch::zeros({kBatch, task.context}, torch::kInt64)
+                               : torch::zeros({kBatch, task.channels, task.height, task.width});
+  const std::vector<std::int64_t> expected =
+      task.is_language() ? std::vector<std::int64_t>{kBatch, task.context, task.vocab}
+                         : std::vector<std::int64_t>{kBatch, task.classes};
+  const torch::NoGradGuard no_grad;
+  try {
+    module.eval();
+    const torch::jit::IValue output = module.forward({input});
+    if (!output.isTensor()) {
+      return std::unexpected(wrong_output(file, "a " + output.tagKind(), expected));
+    }
+    if (output.toTensor().sizes() != at::IntArrayRef(expected)) {
+      return std::unexpected(
+          wrong_output(file, "shape " + shape_text(output.toTensor().sizes()), expected));
+    }
+    module.train();
+  } catch (const std::exception& error) {
+    return fail(ErrorKind::Usage,
+                fmt::format("model.file {} fails on an input of shape {}: {}", file.string(),
+                            shape_text(input.sizes()), torch_message(error)),
+                "the module must take one batch, images [N, C, H, W] or tokens [N, T]");
+  }
+  return {};
+}
+
+}  // namespace
+
+ScriptModel::ScriptModel(const torch::jit::Module& module)
+    : module_(std::make_unique<torch::jit::Module>(module)) {}
+
+ScriptModel::~ScriptModel() = default;
+
+at::Tensor ScriptModel::forward(const at::Tensor& input) {
+  return module_->forward({input}).toTensor();
+}
+
+NamedTensors ScriptModel::parameters() const {
+  return listed(module_->named_parameters());
+}
+
+NamedTensors ScriptModel::buffers() const {
+  return listed(module_->named_buffers());
+}
+
+void ScriptModel::set_training(bool is_training) {
+  module_->train(is_training);
+}
+
+void ScriptModel::to(at::Device device) {
+  module_->to(device);
+}
+
+void ScriptModel::to(at::ScalarType type) {
+  convert_floats(parameters(), type);
+  convert_floats(buffers(), type);
+}
+
+std::string ScriptModel::head() const {
+  const std::string last = parameters().back().first;
+  return last.substr(0, last.rfind('.') + 1);
+}
+
+Result<std::unique_ptr<Model>> load_script_model(const Path& file, const Task& task) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error)) {
+    return fail(ErrorKind::NotFound, fmt::format("model.file {} does not exist", file.string()),
+                "write it in Python with torch.jit.save(torch.jit.script(module), path)");
+  }
+  torch::jit::Module module;
+  try {
+    module = torch::jit::load(file.string(), at::Device(at::kCPU));
+  } catch (const std::exception& exception) {
+    return fail(ErrorKind::Usage,
+                fmt::format("model.file {} is not a TorchScript file: {}", file.string(),
+                            torch_message(exception)),
+                "write it in Python with torch.jit.save(torch.jit.script(module), path); a state "
+                "dict belongs in model.weights");
+  }
+  auto model = std::make_unique<ScriptModel>(module);
+  if (model->parameters().empty()) {
+    return fail(ErrorKind::Usage,
+                fmt::format("model.file {} has no parameters to train", file.string()),
+                "save the module before torch.jit.freeze");
+  }
+  KEDGE_TRY(try_on_zeros(module, file, task));
+  return model;
+}
+
+}  // namespace kedge::nn

@@ -1,0 +1,41 @@
+// A ScriptModel is any nn.Module from Python, saved with torch.jit.save, as a Model.
+#pragma once
+
+#include <memory>
+
+#include "core/file.h"
+#include "core/result.h"
+#include "nn/model.h"
+
+namespace torch::jit {
+struct Module;
+}
+
+namespace kedge::nn {
+
+class ScriptModel : public Model {
+ public:
+  explicit ScriptModel(const torch::jit::Module& module);
+  ~ScriptModel() override;
+
+  at::Tensor forward(const at::Tensor& input) override;
+  NamedTensors parameters() const override;
+  NamedTensors buffers() const override;
+  void set_training(bool is_training) override;
+  void to(at::Device device) override;
+  void to(at::ScalarType type) override;
+
+  // The module that holds the last parameter: what Python registers last is the output layer.
+  std::string head() const override;
+
+  torch::jit::Module& module() { return *module_; }
+
+ private:
+  std::unique_ptr<torch::jit::Module> module_;  // behind a pointer to keep its header out
+};
+
+// Reads the file and tries it once on zeros: what does not give the task's scores is refused here,
+// not in the first training step.
+Result<std::unique_ptr<Model>> load_script_model(const Path& file, const Task& task);
+
+}  // namespace kedge::nn
