@@ -2,8 +2,12 @@
 
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <numeric>
+#include <optional>
+#include <set>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -18,6 +22,10 @@
 
 namespace kedge::data {
 namespace {
+
+Path place_of(const config::DataConfig& config) {
+  return config.path.empty() ? Path(config.root) / config.name : Path(config.path);
+}
 
 Result<void> check_labels(const Dataset& dataset) {
   const auto classes = static_cast<std::int64_t>(dataset.info().class_names.size());
@@ -101,6 +109,7 @@ Result<std::vector<Member>> open_members(const config::DataConfig& config) {
     return fail(ErrorKind::Usage, "data.path and data.mix are both given",
                 "put the path into data.mix, or leave data.mix out");
   }
+  std::set<Path> places;
   for (const auto& [key, weight] : config.mix) {
     if (!(weight > 0) || !std::isfinite(weight)) {
       return fail(ErrorKind::Usage,
@@ -111,6 +120,13 @@ Result<std::vector<Member>> open_members(const config::DataConfig& config) {
       one.name = key;
     } else {
       one.path = key;
+    }
+    // A set mixed with itself could have a sample in both training and validation.
+    std::error_code ignored;  // what cannot be resolved is not found below
+    if (!places.insert(std::filesystem::weakly_canonical(place_of(one), ignored)).second) {
+      return fail(ErrorKind::Usage,
+                  fmt::format("data.mix names '{}' twice", place_of(one).string()),
+                  "name each set once, with the sum of its weights");
     }
     members.push_back(KEDGE_TRY(open_member(one, key, weight)));
   }
@@ -165,9 +181,7 @@ std::int64_t Dataset::index_at(const OrderKey& key, std::int64_t position) const
 
 Result<SourceParts> open_source(const config::DataConfig& config) {
   config::DataConfig placed = config;
-  if (placed.path.empty()) {
-    placed.path = (Path(config.root) / config.name).string();
-  }
+  placed.path = place_of(config).string();
   auto parts = KEDGE_TRY(Sources::make("data source", config.name, placed));
   return std::move(*parts);
 }

@@ -1,0 +1,59 @@
+#include "data/internal/jitter.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "core/random.h"
+#include "core/result.h"
+#include "data/internal/transform_args.h"
+#include "data/pipeline.h"
+
+namespace kedge::data {
+namespace {
+
+constexpr ArgsForm kForm = {
+    .form = "jitter BRIGHTNESS CONTRAST SATURATION", .min_count = 3, .max_count = 3};
+
+// torchvision's ColorJitter: each strength s gives a factor in [max(0, 1-s), 1+s], in random order.
+class Jitter : public Transform {
+ public:
+  explicit Jitter(const std::vector<double>& strengths)
+      : strengths_{strengths[0], strengths[1], strengths[2]} {}
+
+  void apply(Image& image, Random& random) const override {
+    using Change = void (*)(Image&, double);
+    const std::array<Change, 3> changes = {change_brightness, change_contrast, change_saturation};
+    std::array<std::size_t, 3> order = {0, 1, 2};
+    for (std::size_t i = order.size(); i > 1; --i) {
+      std::swap(order[i - 1], order[random.below(i)]);
+    }
+    for (const std::size_t i : order) {
+      const double strength = strengths_[i];
+      const double factor = random.uniform(std::max(0.0, 1 - strength), 1 + strength);
+      if (strength > 0) {
+        changes[i](image, factor);
+      }
+    }
+  }
+
+  bool is_random() const override { return true; }
+
+ private:
+  std::array<double, 3> strengths_;
+};
+
+Result<std::unique_ptr<Transform>> make_jitter(const TransformArgs& args) {
+  return std::make_unique<Jitter>(KEDGE_TRY(parse_numbers(kForm, args)));
+}
+
+const Transforms::Add kAdd({"jitter",
+                            "jitter BRIGHTNESS CONTRAST SATURATION: colours changed by factors of "
+                            "1 - x to 1 + x",
+                            make_jitter});
+
+}  // namespace
+}  // namespace kedge::data
