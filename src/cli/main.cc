@@ -1,3 +1,73 @@
-int main() {
-  return 0;
+// kedge: small, without libtorch, up in milliseconds.
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "cli/verbs.h"
+#include "core/nearest.h"
+#include "core/result.h"
+
+namespace kedge::cli {
+namespace {
+
+struct Verb {
+  std::string_view name;
+  std::string_view summary;
+  int (*run)(Args);  // null: kedge-train has it
+};
+
+constexpr auto kVerbs = std::to_array<Verb>({
+    {"init", "make a project folder that runs", run_init},
+    {"train", "train a model from a config", nullptr},
+    {"eval", "measure a trained model", nullptr},
+    {"predict", "use a trained model on images or text", nullptr},
+    {"export", "write a trained model for other programs", nullptr},
+    {"config", "show every effective value, or the reference", run_config},
+    {"data", "get data sets", run_data},
+    {"list", "what models, optimizers, ... there are", run_list},
+});
+
+std::string usage() {
+  std::string text = "usage: kedge VERB [...]      `kedge VERB --help` says more\n\n";
+  for (const Verb& verb : kVerbs) {
+    text += fmt::format("  {:<10} {}\n", verb.name, verb.summary);
+  }
+  return text;
+}
+
+int run(int argc, char** argv) {
+  const std::vector<std::string> args(argv + 1, argv + argc);
+  if (args.empty()) {
+    fmt::print(stderr, "{}", usage());
+    return kExitUsage;
+  }
+  if (args.front() == "--help" || args.front() == "-h" || args.front() == "help") {
+    fmt::print("{}", usage());
+    return kExitDone;
+  }
+  if (args.front() == "--version") {
+    fmt::print("kedge {}\n", KEDGE_VERSION);
+    return kExitDone;
+  }
+  const auto verb = std::ranges::find(kVerbs, args.front(), &Verb::name);
+  if (verb == kVerbs.end()) {
+    std::vector<std::string> names;
+    for (const Verb& known : kVerbs) {
+      names.emplace_back(known.name);
+    }
+    return report(unknown_name("verb", args.front(), names));
+  }
+  const Args rest = Args(args).subspan(1);
+  return verb->run != nullptr ? verb->run(rest) : run_in_kedge_train(args.front(), rest);
+}
+
+}  // namespace
+}  // namespace kedge::cli
+
+int main(int argc, char** argv) {
+  return kedge::cli::run(argc, argv);
 }

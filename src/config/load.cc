@@ -197,17 +197,15 @@ class Loader {
   std::string alias_place_;  // the first flat key, which brings in what the scripts imply
 };
 
-Result<void> add_file(Loader& loader, LoadedConfig& config, const Path& file) {
-  config.file = file;
-  config.file_text = KEDGE_TRY(read_file(file));
-  const YAML::Node root = KEDGE_TRY(parse_yaml(config.file_text, file.string()));
+Result<void> add_document(Loader& loader, const std::string& text, const std::string& where) {
+  const YAML::Node root = KEDGE_TRY(parse_yaml(text, where));
   if (root.IsNull()) {
     return {};
   }
   if (!root.IsMap()) {
-    return fail(ErrorKind::Usage, fmt::format("{}: a config is a map of keys", file.string()));
+    return fail(ErrorKind::Usage, fmt::format("{}: a config is a map of keys", where));
   }
-  loader.add_map(root, "", file.string(), true);
+  loader.add_map(root, "", where, true);
   return {};
 }
 
@@ -251,7 +249,11 @@ Result<LoadedConfig> load_config(const LoadOptions& options) {
   LoadedConfig config;
   Loader loader(config);
   if (!options.file.empty()) {
-    KEDGE_TRY(add_file(loader, config, options.file));
+    config.file = options.file;
+    config.file_text = KEDGE_TRY(read_file(options.file));
+    KEDGE_TRY(add_document(loader, config.file_text, options.file.string()));
+  } else if (!options.text.empty()) {
+    KEDGE_TRY(add_document(loader, options.text, "saved config"));
   }
   for (const auto& [name, value] : options.environment) {
     loader.add_variable(name, value);

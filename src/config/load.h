@@ -15,6 +15,7 @@ namespace kedge::config {
 
 struct LoadOptions {
   Path file = {};                                       // empty: no file, defaults only
+  std::string text = {};                                // the file's content, where there is none
   std::map<std::string, std::string> environment = {};  // KEDGE__OPTIMIZER__LR and the like
   std::string sweep_values = {};                        // a YAML/JSON map, or @file
   std::vector<std::string> overrides = {};  // "optimizer.lr=3e-4", "--optimizer.lr=3e-4"

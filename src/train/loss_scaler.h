@@ -24,8 +24,9 @@ class LossScaler {
 
   at::Tensor scale(const at::Tensor& loss) const;
 
-  // Divides the gradients and says whether all were finite; if not, the step must be skipped.
-  // Reading that answer is the one wait for the device in a float16 step, as it is in PyTorch.
+  // Divides the gradients (CUDA knows no bfloat16 here: it needs no scaling) and says whether all
+  // were finite; if not, the step must be skipped. Reading that answer is the one wait for the
+  // device in a float16 step, as it is in PyTorch.
   bool unscale(const nn::NamedTensors& parameters);
 
   // Moves the scale by what unscale() found; after each step, skipped or not.

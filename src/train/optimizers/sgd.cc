@@ -15,6 +15,13 @@ class Sgd : public ForeachOptimizer {
 
  protected:
   void update(UpdateLists& lists, double lr) override {
+    const at::Tensor& first = lists.parameters.front();
+    // The fused CPU kernel of torch 2.11 leaves whole vectors of reduced types unchanged
+    // (pytorch issue 191763).
+    if (first.is_cpu() && at::isReducedFloatingType(first.scalar_type())) {
+      update_unfused(lists, lr);
+      return;
+    }
     const std::vector<at::Tensor> none;
     // PyTorch starts the buffer with the first gradient; from zeros, without dampening, that is
     // what the ordinary update gives, so no first step needs to be remembered.
@@ -24,6 +31,20 @@ class Sgd : public ForeachOptimizer {
   }
 
  private:
+  void update_unfused(UpdateLists& lists, double lr) const {
+    if (lists.weight_decay != 0) {
+      lists.gradients = at::_foreach_add(lists.gradients, lists.parameters, lists.weight_decay);
+    }
+    if (!lists.state.empty()) {
+      const std::vector<at::Tensor>& buffer = lists.state[0];
+      at::_foreach_mul_(buffer, config_.momentum);
+      at::_foreach_add_(buffer, lists.gradients);
+      lists.gradients =
+          config_.nesterov ? at::_foreach_add(lists.gradients, buffer, config_.momentum) : buffer;
+    }
+    at::_foreach_add_(lists.parameters, lists.gradients, -lr);
+  }
+
   config::OptimizerConfig config_;
 };
 

@@ -1,0 +1,50 @@
+#include <fmt/format.h>
+
+#include "cli/shared/arguments.h"
+#include "cli/verbs.h"
+#include "config/render.h"
+
+namespace kedge::cli {
+namespace {
+
+Result<void> show(Args args) {
+  const VerbHelp help = {.usage = "kedge config show [CONFIG] [key=value ...]",
+                         .text = "Prints every effective value and where it came from.",
+                         .flags = {kConfigFlag, kJsonFlag}};
+  const auto arguments = KEDGE_TRY(parse_or_help(args, help));
+  if (!arguments) {
+    return {};
+  }
+  const config::LoadedConfig config = KEDGE_TRY(load_config_of(*arguments));
+  if (arguments->has("--json")) {
+    fmt::print("{}\n", config::render_json(config).dump(2));
+  } else {
+    fmt::print("{}", config::render_with_origins(config));
+  }
+  return {};
+}
+
+}  // namespace
+
+int run_config(Args args) {
+  const VerbHelp help = {.usage =
+                             "kedge config show [CONFIG] [key=value ...]\n       "
+                             "kedge config reference",
+                         .text =
+                             "show: every effective value with its origin; reference: every "
+                             "key with its type, default and meaning.",
+                         .flags = {}};
+  if (!args.empty() && args.front() == "show") {
+    const auto shown = show(args.subspan(1));
+    return shown ? kExitDone : report(shown.error());
+  }
+  if (!args.empty() && args.front() == "reference") {
+    fmt::print("{}", config::render_reference());
+    return kExitDone;
+  }
+  const bool is_help = !args.empty() && (args.front() == "--help" || args.front() == "-h");
+  fmt::print(is_help ? stdout : stderr, "{}", render_help(help));
+  return is_help ? kExitDone : kExitUsage;
+}
+
+}  // namespace kedge::cli

@@ -1,0 +1,47 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "cli/shared/arguments.h"
+#include "cli/verbs.h"
+#include "core/log.h"
+#include "data/get.h"
+
+namespace kedge::cli {
+namespace {
+
+Result<void> get(Args args) {
+  const VerbHelp help = {.usage = "kedge data get NAME ...",
+                         .text = fmt::format("Fetches data sets and verifies them. NAME: {}.",
+                                             fmt::join(data::list_gettable(), ", ")),
+                         .flags = {{"--root", "DIR", "where to put them (data)"}}};
+  const auto arguments = KEDGE_TRY(parse_or_help(args, help));
+  if (!arguments) {
+    return {};
+  }
+  if (arguments->positionals().empty()) {
+    return fail(ErrorKind::Usage, "data get needs the name of a data set",
+                fmt::format("known: {}", fmt::join(data::list_gettable(), ", ")));
+  }
+  for (const std::string& name : arguments->positionals()) {
+    const Path path = KEDGE_TRY(data::get_data(name, arguments->value("--root", "data")));
+    say("{} is in {}", name, path.string());
+  }
+  return {};
+}
+
+}  // namespace
+
+int run_data(Args args) {
+  if (!args.empty() && args.front() == "get") {
+    const auto done = get(args.subspan(1));
+    return done ? kExitDone : report(done.error());
+  }
+  const VerbHelp help = {.usage = "kedge data get NAME ...",
+                         .text = "get: fetch and verify public data sets.",
+                         .flags = {}};
+  const bool is_help = !args.empty() && (args.front() == "--help" || args.front() == "-h");
+  fmt::print(is_help ? stdout : stderr, "{}", render_help(help));
+  return is_help ? kExitDone : kExitUsage;
+}
+
+}  // namespace kedge::cli

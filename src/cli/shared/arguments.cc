@@ -1,0 +1,115 @@
+#include "cli/shared/arguments.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+
+#include <fmt/format.h>
+
+#include "core/nearest.h"
+
+namespace kedge::cli {
+namespace {
+
+const Flag* find_flag(const VerbHelp& help, std::string_view name) {
+  const auto found = std::ranges::find(help.flags, name, &Flag::name);
+  return found == help.flags.end() ? nullptr : &*found;
+}
+
+Error unknown_flag(const std::string& name, const VerbHelp& help) {
+  std::vector<std::string> names = {"--help"};
+  for (const Flag& flag : help.flags) {
+    names.emplace_back(flag.name);
+  }
+  return unknown_name("option", name, names);
+}
+
+}  // namespace
+
+Result<Arguments> Arguments::parse(std::span<const std::string> args, const VerbHelp& help) {
+  Arguments parsed;
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    const std::string& arg = args[i];
+    const std::size_t equals = arg.find('=');
+    const std::string name = arg.substr(0, equals);
+    if (arg == "--help" || arg == "-h") {
+      parsed.flags_["--help"] = "";
+    } else if (const Flag* flag = find_flag(help, name); flag != nullptr) {
+      if (flag->value.empty() != (equals == std::string::npos) && flag->value.empty()) {
+        return fail(ErrorKind::Usage, fmt::format("{} takes no value", name));
+      }
+      if (equals != std::string::npos) {
+        parsed.flags_[name] = arg.substr(equals + 1);
+      } else if (flag->value.empty()) {
+        parsed.flags_[name] = "";
+      } else if (i + 1 < args.size()) {
+        parsed.flags_[name] = args[++i];
+      } else {
+        return fail(ErrorKind::Usage, fmt::format("{} needs a value ({})", name, flag->value));
+      }
+    } else if (equals != std::string::npos) {
+      parsed.overrides_.push_back(arg);
+    } else if (arg.starts_with("-") && arg.size() > 1) {
+      return std::unexpected(unknown_flag(arg, help));
+    } else {
+      parsed.positionals_.push_back(arg);
+    }
+  }
+  return parsed;
+}
+
+std::string Arguments::value(std::string_view flag, std::string fallback) const {
+  const auto found = flags_.find(std::string(flag));
+  return found == flags_.end() ? std::move(fallback) : found->second;
+}
+
+Result<std::int64_t> Arguments::number(std::string_view flag, std::int64_t fallback) const {
+  if (!has(flag)) {
+    return fallback;
+  }
+  const std::string text = value(flag);
+  std::int64_t number = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size() || number < 0) {
+    return fail(ErrorKind::Usage, fmt::format("{}: '{}' is not a whole number", flag, text));
+  }
+  return number;
+}
+
+std::string render_help(const VerbHelp& help) {
+  std::string text = fmt::format("usage: {}\n\n{}\n", help.usage, help.text);
+  if (!help.flags.empty()) {
+    text += "\noptions:\n";
+    for (const Flag& flag : help.flags) {
+      const std::string left = fmt::format("{} {}", flag.name, flag.value);
+      text += fmt::format("  {:<20} {}\n", left, flag.meaning);
+    }
+  }
+  return text;
+}
+
+Result<std::optional<Arguments>> parse_or_help(std::span<const std::string> args,
+                                               const VerbHelp& help) {
+  Arguments arguments = KEDGE_TRY(Arguments::parse(args, help));
+  if (arguments.has("--help")) {
+    fmt::print("{}", render_help(help));
+    return std::nullopt;
+  }
+  return arguments;
+}
+
+Result<config::LoadedConfig> load_config_of(const Arguments& arguments) {
+  if (arguments.positionals().size() > 1) {
+    return fail(ErrorKind::Usage, fmt::format("unexpected word '{}'", arguments.positionals()[1]),
+                "one config file; values are given as key=value");
+  }
+  const std::string given = arguments.positionals().empty() ? arguments.value("--config")
+                                                            : arguments.positionals().front();
+  config::LoadOptions options;
+  options.file = KEDGE_TRY(config::find_config_file(given));
+  config::read_environment(options);
+  options.overrides = arguments.overrides();
+  return config::load_config(options);
+}
+
+}  // namespace kedge::cli

@@ -1,0 +1,63 @@
+// The arguments of the verbs that read a config: a file, flags, and key=value pairs, which agents
+// write as --key=value.
+#pragma once
+
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/load.h"
+#include "core/result.h"
+
+namespace kedge::cli {
+
+struct Flag {
+  std::string_view name;   // "--json"
+  std::string_view value;  // what to call its value in the help; empty: it takes none
+  std::string_view meaning;
+};
+
+struct VerbHelp {
+  std::string_view usage;  // "kedge train [CONFIG] [key=value ...]"
+  std::string_view text;
+  std::vector<Flag> flags;
+};
+
+class Arguments {
+ public:
+  // Flags are checked against `help`; --help is always known.
+  static Result<Arguments> parse(std::span<const std::string> args, const VerbHelp& help);
+
+  bool has(std::string_view flag) const { return flags_.contains(std::string(flag)); }
+
+  // The flag's value, or `fallback`.
+  std::string value(std::string_view flag, std::string fallback = {}) const;
+  Result<std::int64_t> number(std::string_view flag, std::int64_t fallback) const;
+
+  const std::vector<std::string>& positionals() const { return positionals_; }
+
+  const std::vector<std::string>& overrides() const { return overrides_; }
+
+ private:
+  std::map<std::string, std::string> flags_;
+  std::vector<std::string> positionals_;
+  std::vector<std::string> overrides_;
+};
+
+std::string render_help(const VerbHelp& help);
+
+// Parses, prints the help when asked (and then returns nothing), or fails.
+Result<std::optional<Arguments>> parse_or_help(std::span<const std::string> args,
+                                               const VerbHelp& help);
+
+// --config or the first positional, $KEDGE_CONFIG, config.yaml; then environment, sweep values and
+// overrides.
+Result<config::LoadedConfig> load_config_of(const Arguments& arguments);
+
+inline constexpr Flag kConfigFlag{"--config", "FILE", "the config file; also as the first word"};
+inline constexpr Flag kJsonFlag{"--json", "", "print JSON"};
+
+}  // namespace kedge::cli

@@ -1,0 +1,47 @@
+// kedge-train: the verbs that need libtorch. People type `kedge VERB`, which starts this.
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "cli/torch/verbs.h"
+#include "core/result.h"
+
+namespace kedge::cli {
+namespace {
+
+struct Verb {
+  std::string_view name;
+  Result<void> (*run)(const Invocation&);
+};
+
+constexpr auto kVerbs = std::to_array<Verb>({
+    {"train", run_train},
+    {"eval", run_eval},
+    {"predict", run_predict},
+    {"export", run_export},
+    {"list", run_list_torch},
+});
+
+int run(int argc, char** argv) {
+  const std::vector<std::string> args(argv + 1, argv + argc);
+  const auto verb =
+      args.empty() ? kVerbs.end() : std::ranges::find(kVerbs, args.front(), &Verb::name);
+  if (verb == kVerbs.end()) {
+    fmt::print(stderr, "kedge-train is started by `kedge`; see `kedge --help`\n");
+    return kExitUsage;
+  }
+  const auto done = verb->run({.args = std::span(args).subspan(1), .argc = argc, .argv = argv});
+  return done ? kExitDone : report(done.error());
+}
+
+}  // namespace
+}  // namespace kedge::cli
+
+int main(int argc, char** argv) {
+  return kedge::cli::run(argc, argv);
+}

@@ -1,0 +1,23 @@
+// The verbs of `kedge-train`, one file each.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "core/result.h"
+
+namespace kedge::cli {
+
+struct Invocation {
+  std::span<const std::string> args;  // after the verb
+  int argc = 0;                       // the whole command line, for the record
+  const char* const* argv = nullptr;
+};
+
+Result<void> run_train(const Invocation& invocation);
+Result<void> run_eval(const Invocation& invocation);
+Result<void> run_predict(const Invocation& invocation);
+Result<void> run_export(const Invocation& invocation);
+Result<void> run_list_torch(const Invocation& invocation);
+
+}  // namespace kedge::cli

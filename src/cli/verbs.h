@@ -1,0 +1,19 @@
+// The verbs of `kedge`, one file each. Those that need libtorch are run by kedge-train.
+#pragma once
+
+#include <span>
+#include <string>
+
+namespace kedge::cli {
+
+using Args = std::span<const std::string>;
+
+int run_config(Args args);
+int run_data(Args args);
+int run_init(Args args);
+int run_list(Args args);
+
+// Becomes `kedge-train VERB ARGS...`, which is beside this program.
+int run_in_kedge_train(const std::string& verb, Args args);
+
+}  // namespace kedge::cli

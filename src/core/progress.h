@@ -1,0 +1,56 @@
+// A progress bar with rate and time left: one line redrawn on a terminal, plain lines now and
+// then elsewhere. It costs a clock read when there is nothing to draw.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace kedge {
+
+class Progress {
+ public:
+  // `item_name` is what the rate counts: "samples", "tokens".
+  Progress(std::string title, std::int64_t total, std::string item_name);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  // `done` of the total, `items` so far in all. Returns true when a line is due; then call draw().
+  bool advance(std::int64_t done, std::int64_t items);
+
+  // `detail` is what the caller wants shown besides, e.g. "loss 0.1234".
+  void draw(std::string_view detail);
+
+  // Clears the bar, so that other lines can be printed.
+  void clear();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  std::string title_;
+  std::int64_t total_;
+  std::string item_name_;
+  Clock::time_point started_;
+  Clock::time_point due_;
+  std::int64_t done_ = 0;
+  std::int64_t items_ = 0;
+  bool is_terminal_;
+  bool is_drawn_ = false;
+};
+
+// The line itself: "epoch 2/5 [=====>    ]  40%  loss 0.51  12.4k samples/s  ETA 1m03s".
+struct ProgressLine {
+  std::string_view title;
+  std::string_view detail;
+  std::string_view item_name;
+  std::int64_t done = 0;
+  std::int64_t total = 0;
+  std::int64_t items = 0;
+  double elapsed_s = 0;
+};
+
+std::string render_progress(const ProgressLine& line);
+
+}  // namespace kedge

@@ -1,0 +1,166 @@
+#include "train/device.h"
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+
+#include <ATen/Context.h>
+#include <ATen/DeviceAccelerator.h>
+#include <ATen/Parallel.h>
+#include <c10/core/CachingDeviceAllocator.h>
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <torch/cuda.h>
+
+#include "core/log.h"
+#include "core/units.h"
+
+namespace kedge::train {
+namespace {
+
+std::string cuda_open_error;  // why libtorch_cuda could not be opened; empty when it was
+
+bool has_cuda() {
+  return torch::cuda::is_available();
+}
+
+bool machine_has_gpu() {
+  return std::filesystem::exists("/dev/nvidia0");
+}
+
+// Facts from the driver itself, which needs no CUDA headers: three functions of a stable C API.
+struct GpuFacts {
+  std::string name = "GPU";
+  std::uint64_t memory_bytes = 0;
+  int capability_major = 0;
+  int capability_minor = 0;
+};
+
+GpuFacts read_gpu_facts(int index) {
+  using GetName = int (*)(char*, int, int);
+  using TotalMemory = int (*)(std::size_t*, int);
+  using GetAttribute = int (*)(int*, int, int);
+  constexpr int kCapabilityMajor = 75;  // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
+  constexpr int kCapabilityMinor = 76;
+
+  GpuFacts facts;
+  void* driver = ::dlopen("libcuda.so.1", RTLD_NOW);
+  if (driver == nullptr) {
+    return facts;
+  }
+  const auto get_name = reinterpret_cast<GetName>(::dlsym(driver, "cuDeviceGetName"));
+  const auto total_memory = reinterpret_cast<TotalMemory>(::dlsym(driver, "cuDeviceTotalMem_v2"));
+  const auto get_attribute =
+      reinterpret_cast<GetAttribute>(::dlsym(driver, "cuDeviceGetAttribute"));
+  std::array<char, 256> name{};
+  if (get_name != nullptr && get_name(name.data(), static_cast<int>(name.size()), index) == 0) {
+    facts.name = name.data();
+  }
+  std::size_t memory = 0;
+  if (total_memory != nullptr && total_memory(&memory, index) == 0) {
+    facts.memory_bytes = memory;
+  }
+  if (get_attribute != nullptr) {
+    get_attribute(&facts.capability_major, kCapabilityMajor, index);
+    get_attribute(&facts.capability_minor, kCapabilityMinor, index);
+  }
+  return facts;
+}
+
+int index_of(c10::Device device) {
+  return device.has_index() ? device.index() : 0;
+}
+
+}  // namespace
+
+void open_cuda() {
+  if (::dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) == nullptr) {
+    cuda_open_error = ::dlerror();
+  }
+}
+
+Result<c10::Device> choose_device(config::DeviceChoice choice) {
+  if (choice == config::DeviceChoice::Cpu) {
+    return c10::Device(c10::kCPU);
+  }
+  if (has_cuda()) {
+    return c10::Device(c10::kCUDA, 0);
+  }
+  const std::string why =
+      !machine_has_gpu() ? "this machine has no NVIDIA GPU"
+      : cuda_open_error.empty()
+          ? "libtorch finds no usable GPU (driver too old?)"
+          : fmt::format("libtorch's CUDA libraries cannot be opened: {}", cuda_open_error);
+  if (choice == config::DeviceChoice::Cuda) {
+    return fail(ErrorKind::Unavailable, fmt::format("train.device is cuda, but {}", why),
+                "use train.device=cpu, or `./dev setup` on the machine with the GPU");
+  }
+  if (machine_has_gpu()) {
+    warn("training on the CPU: {}", why);
+  }
+  return c10::Device(c10::kCPU);
+}
+
+std::string describe_device(c10::Device device) {
+  if (device.is_cuda()) {
+    const GpuFacts facts = read_gpu_facts(index_of(device));
+    return fmt::format("{}, {}, compute capability {}.{}", facts.name,
+                       render_bytes({facts.memory_bytes}), facts.capability_major,
+                       facts.capability_minor);
+  }
+  return fmt::format("CPU, {} threads, {}", at::get_num_threads(), at::get_cpu_capability());
+}
+
+nlohmann::json device_facts(c10::Device device) {
+  nlohmann::json facts = {{"type", device.is_cuda() ? "cuda" : "cpu"},
+                          {"threads", at::get_num_threads()}};
+  if (device.is_cuda()) {
+    const GpuFacts gpu = read_gpu_facts(index_of(device));
+    facts["name"] = gpu.name;
+    facts["memory_bytes"] = gpu.memory_bytes;
+    facts["capability"] = fmt::format("{}.{}", gpu.capability_major, gpu.capability_minor);
+    facts["count"] = torch::cuda::device_count();
+  }
+  return facts;
+}
+
+config::Precision resolve_precision(config::Precision wish, c10::Device device) {
+  using config::Precision;
+  if (!device.is_cuda()) {
+    if (wish == Precision::Fp16) {
+      warn("fp16 needs a GPU: using fp32");
+      return Precision::Fp32;
+    }
+    return wish == Precision::Auto ? Precision::Fp32 : wish;
+  }
+  constexpr int kFirstWithBf16 = 8;  // Ampere
+  const bool has_bf16 = read_gpu_facts(index_of(device)).capability_major >= kFirstWithBf16;
+  if (wish == Precision::Auto) {
+    return has_bf16 ? Precision::Bf16 : Precision::Fp16;
+  }
+  if (wish == Precision::Bf16 && !has_bf16) {
+    warn("this GPU has no bf16: using fp16 with loss scaling");
+    return Precision::Fp16;
+  }
+  return wish;
+}
+
+std::uint64_t peak_memory_bytes(c10::Device device) {
+  if (device.is_cuda()) {
+    const auto stats = c10::getDeviceAllocator(c10::kCUDA)
+                           ->getDeviceStats(static_cast<c10::DeviceIndex>(index_of(device)));
+    return static_cast<std::uint64_t>(stats.allocated_bytes[0].peak);
+  }
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;  // Linux counts in KiB
+}
+
+void synchronize(c10::Device device) {
+  if (device.is_cuda()) {
+    at::accelerator::synchronizeDevice(static_cast<c10::DeviceIndex>(index_of(device)));
+  }
+}
+
+}  // namespace kedge::train

@@ -1,0 +1,103 @@
+#include "train/evaluate.h"
+
+#include <cstdio>
+
+#include <fmt/format.h>
+
+#include "core/log.h"
+#include "nn/loss.h"
+#include "train/class_report.h"
+#include "train/device.h"
+#include "train/evaluator.h"
+#include "train/precision.h"
+#include "train/saved_model.h"
+#include "train/torch_guard.h"
+
+namespace kedge::train {
+namespace {
+
+nlohmann::json report_json(const SavedModel& saved, const Evaluation& evaluation,
+                           std::int64_t samples) {
+  nlohmann::json report = {{"checkpoint", saved.path.string()},
+                           {"epoch", saved.state.value("epoch", 0)},
+                           {"samples", samples},
+                           {"metrics", evaluation.metrics},
+                           {"skipped", evaluation.skipped}};
+  if (!evaluation.confusion.empty()) {
+    report["classes"] = nlohmann::json::array();
+    for (const ClassScore& score :
+         score_classes(evaluation.confusion, saved.preparation.class_names)) {
+      report["classes"].push_back({{"name", score.name},
+                                   {"precision", score.precision},
+                                   {"recall", score.recall},
+                                   {"f1", score.f1},
+                                   {"count", score.count}});
+    }
+    report["confusion"] = evaluation.confusion;
+  }
+  return report;
+}
+
+void print_report(const SavedModel& saved, const Evaluation& evaluation, std::int64_t samples) {
+  fmt::print("checkpoint {} (epoch {}), {} samples\n", saved.path.string(),
+             saved.state.value("epoch", 0), samples);
+  for (const auto& [name, value] : evaluation.metrics) {
+    fmt::print("{:<12} {:.4f}\n", name, value);
+  }
+  if (evaluation.skipped > 0) {
+    fmt::print("{:<12} {}\n", "skipped", evaluation.skipped);
+  }
+  if (!evaluation.confusion.empty()) {
+    const auto& names = saved.preparation.class_names;
+    fmt::print("\n{}\n{}", render_class_scores(score_classes(evaluation.confusion, names)),
+               render_confusion(evaluation.confusion, names));
+  }
+}
+
+Result<void> evaluate(const EvaluateOptions& options) {
+  SavedModel saved = KEDGE_TRY(load_saved_model(options.model, options.overrides));
+  const config::Config& config = *saved.config;
+  apply_compute_settings(config);
+  const at::Device device = KEDGE_TRY(choose_device(config.train.device));
+  const auto precision = resolve_precision(config.train.precision, device);
+  saved.model->to(device);
+
+  const data::TrainVal parts = KEDGE_TRY(data::open_data(config.data));
+  const data::Dataset* dataset = options.on_train_part ? parts.train.get() : parts.val.get();
+  if (dataset == nullptr || dataset->size() == 0) {
+    return fail(ErrorKind::Usage, "there is no validation part to evaluate on",
+                "use --train for the training part, or set data.path, data.val_ratio");
+  }
+  const data::Pipeline pipeline = KEDGE_TRY(data::Pipeline::parse(saved.preparation.eval_steps));
+  const std::int64_t batch_size =
+      config.loader.eval_batch_size > 0 ? config.loader.eval_batch_size : config.loader.batch_size;
+  data::Loader loader(*dataset, pipeline,
+                      {.batch_size = batch_size,
+                       .workers = loader_workers(config.loader.workers, device),
+                       .prefetch = config.loader.prefetch,
+                       .skip_bad = config.data.on_error == config::OnError::Skip,
+                       .allocate = batch_allocator(device, true)});
+  InputMaker make_inputs(saved.preparation.normalise, {.device = device});
+  const auto loss = KEDGE_TRY(nn::Losses::make("loss", config.loss.name, config.loss));
+  Evaluator evaluator(
+      loader, make_inputs, *loss, saved.preparation,
+      {.device = device, .autocast = autocast_type(precision), .with_confusion = true});
+  const auto group = dist::make_single_process_group();
+  const Evaluation evaluation =
+      KEDGE_TRY(evaluator.run(*saved.model, options.on_train_part ? "train/" : "val/", *group));
+  if (options.as_json) {
+    fmt::print("{}\n", report_json(saved, evaluation, dataset->size()).dump(2));
+  } else {
+    print_report(saved, evaluation, dataset->size());
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> run_evaluate(const EvaluateOptions& options) {
+  open_cuda();
+  return catch_torch([&] { return evaluate(options); });
+}
+
+}  // namespace kedge::train

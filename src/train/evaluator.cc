@@ -1,0 +1,74 @@
+#include "train/evaluator.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <torch/torch.h>
+
+#include "train/precision.h"
+
+namespace kedge::train {
+
+Evaluator::Evaluator(data::Loader& loader, InputMaker& make_inputs, const nn::Loss& loss,
+                     const Preparation& preparation, Options options)
+    : loader_(loader),
+      make_inputs_(make_inputs),
+      loss_(loss),
+      preparation_(preparation),
+      options_(options) {}
+
+Result<Evaluation> Evaluator::run(nn::Model& model, const std::string& prefix,
+                                  dist::ProcessGroup& group) {
+  const torch::NoGradGuard no_grad;
+  const bool is_language = preparation_.task.is_language();
+  Meters meters({.device = options_.device,
+                 .classes = preparation_.task.classes,
+                 .with_confusion = options_.with_confusion && !is_language,
+                 .is_language = is_language});
+  Evaluation evaluation;
+  model.set_training(false);
+  loader_.start_epoch(0);
+  while (auto batch = KEDGE_TRY(loader_.next())) {
+    evaluation.skipped += batch->skipped;
+    const Inputs inputs = make_inputs_(*batch);
+    at::Tensor scores;
+    at::Tensor loss;
+    {
+      const Autocast autocast(options_.device, options_.autocast);
+      scores = model.forward(inputs.x);
+      loss = loss_(scores, inputs.y);
+    }
+    meters.add(loss, scores, inputs.y);
+    if (!is_language && std::ssize(evaluation.predictions) < options_.prediction_count) {
+      keep_predictions(*batch, scores, evaluation.predictions);
+    }
+  }
+  evaluation.metrics = meters.read(prefix, group);
+  if (options_.with_confusion && !is_language) {
+    evaluation.confusion = meters.read_confusion();
+  }
+  return evaluation;
+}
+
+void Evaluator::keep_predictions(const data::Batch& batch, const at::Tensor& scores,
+                                 std::vector<Prediction>& predictions) const {
+  const std::int64_t wanted = options_.prediction_count - std::ssize(predictions);
+  const std::int64_t count = std::min(wanted, batch.count);
+  const at::Tensor shares = scores.slice(0, 0, count).to(at::kFloat).softmax(1).cpu().contiguous();
+  const auto* share = shares.data_ptr<float>();
+  const auto* labels = reinterpret_cast<const std::int64_t*>(batch.labels.get());
+  const std::int64_t classes = shares.size(1);
+  const std::int64_t image_bytes = batch.height * batch.width * batch.channels;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::uint8_t* pixels = batch.samples.get() + i * image_bytes;
+    predictions.push_back({.index = batch.indices[static_cast<std::size_t>(i)],
+                           .label = labels[i],
+                           .scores = {share + i * classes, share + (i + 1) * classes},
+                           .image = {.height = batch.height,
+                                     .width = batch.width,
+                                     .channels = batch.channels,
+                                     .pixels = {pixels, pixels + image_bytes}}});
+  }
+}
+
+}  // namespace kedge::train

@@ -1,0 +1,65 @@
+// Runs a model over a data set without changing it: metrics, confusion matrix, some predictions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "config/config.h"
+#include "core/result.h"
+#include "data/loader.h"
+#include "dist/process_group.h"
+#include "nn/loss.h"
+#include "nn/model.h"
+#include "train/inputs.h"
+#include "train/meters.h"
+#include "train/session.h"
+
+namespace kedge::train {
+
+// One row of the table of predictions.
+struct Prediction {
+  std::int64_t index = 0;  // in the data set
+  std::int64_t label = 0;
+  std::vector<float> scores;  // probabilities per class
+  data::Image image;          // as the model saw it, before normalisation
+};
+
+struct Evaluation {
+  Metrics metrics;
+  std::vector<std::vector<std::int64_t>> confusion;  // empty unless asked for
+  std::vector<Prediction> predictions;
+  std::int64_t skipped = 0;  // samples that could not be decoded
+};
+
+class Evaluator {
+ public:
+  struct Options {
+    at::Device device{at::kCPU};
+    std::optional<at::ScalarType> autocast = {};
+    bool with_confusion = false;
+    std::int64_t prediction_count = 0;
+  };
+
+  // All references must outlive the evaluator.
+  Evaluator(data::Loader& loader, InputMaker& make_inputs, const nn::Loss& loss,
+            const Preparation& preparation, Options options);
+
+  // Metric names begin with `prefix`, e.g. "val/".
+  Result<Evaluation> run(nn::Model& model, const std::string& prefix, dist::ProcessGroup& group);
+
+ private:
+  void keep_predictions(const data::Batch& batch, const at::Tensor& scores,
+                        std::vector<Prediction>& predictions) const;
+
+  data::Loader& loader_;
+  InputMaker& make_inputs_;
+  const nn::Loss& loss_;
+  const Preparation& preparation_;
+  Options options_;
+};
+
+}  // namespace kedge::train

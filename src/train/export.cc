@@ -1,0 +1,41 @@
+#include "train/export.h"
+
+#include <fmt/format.h>
+
+#include "checkpoint/tensor_file.h"
+#include "core/log.h"
+#include "core/units.h"
+#include "nn/script_export.h"
+#include "train/saved_model.h"
+#include "train/torch_guard.h"
+
+namespace kedge::train {
+namespace {
+
+Result<void> export_model(const Path& model, const Path& output) {
+  SavedModel saved = KEDGE_TRY(load_saved_model(model, {"train.device=cpu"}));
+  const std::string metadata = saved.preparation.to_json().dump();
+  const std::string ending = output.extension().string();
+  if (ending == ".safetensors") {
+    HostCopies copies;
+    const auto part = copies.part("model", parameters_and_buffers(*saved.model));
+    KEDGE_TRY(checkpoint::write_safetensors(output, part.tensors,
+                                            {{"format", "pt"}, {"kedge", metadata}}));
+  } else if (ending == ".pt" || ending == ".ts") {
+    KEDGE_TRY(nn::write_script(*saved.model, saved.preparation.task, metadata, output));
+  } else {
+    return fail(ErrorKind::Usage, fmt::format("cannot tell the format of '{}'", output.string()),
+                "end it in .safetensors (weights) or .pt (TorchScript)");
+  }
+  say("wrote {} ({}) from {}", output.string(), render_bytes({KEDGE_TRY(kedge::file_size(output))}),
+      saved.path.string());
+  return {};
+}
+
+}  // namespace
+
+Result<void> run_export(const Path& model, const Path& output) {
+  return catch_torch([&] { return export_model(model, output); });
+}
+
+}  // namespace kedge::train

@@ -1,0 +1,39 @@
+// A model in a checkpoint, whole: its weights, how it was configured and how inputs are prepared.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "checkpoint/checkpoint.h"
+#include "config/load.h"
+#include "core/file.h"
+#include "core/result.h"
+#include "nn/model.h"
+#include "train/session.h"
+
+namespace kedge::train {
+
+// Tensors as the checkpoint room wants them: on the host, contiguous, kept alive until written.
+class HostCopies {
+ public:
+  checkpoint::Part part(std::string name, const nn::NamedTensors& tensors);
+
+ private:
+  std::vector<at::Tensor> kept_;
+};
+
+nn::NamedTensors parameters_and_buffers(const nn::Model& model);
+
+struct SavedModel {
+  config::LoadedConfig config;
+  Preparation preparation;
+  std::unique_ptr<nn::Model> model;
+  nlohmann::json state;
+  Path path;  // the checkpoint's folder
+};
+
+// `path` is a checkpoint folder, or a run folder: then its best checkpoint, else its last.
+// `overrides` change the config it was saved with (data.path=..., train.device=cpu).
+Result<SavedModel> load_saved_model(const Path& path, const std::vector<std::string>& overrides);
+
+}  // namespace kedge::train

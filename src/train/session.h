@@ -1,0 +1,45 @@
+// What training, evaluation and prediction have in common: a device, a model and the way its
+// inputs are prepared.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+#include <nlohmann/json.hpp>
+
+#include "config/load.h"
+#include "core/result.h"
+#include "data/dataset.h"
+#include "data/pipeline.h"
+#include "nn/model.h"
+#include "train/inputs.h"
+
+namespace kedge::train {
+
+// Everything that must be the same when a model is used as when it was trained.
+struct Preparation {
+  nn::Task task;
+  std::vector<std::string> class_names;
+  std::vector<std::string> eval_steps;
+  Normalise normalise;
+
+  nlohmann::json to_json() const;
+  static Result<Preparation> from_json(const nlohmann::json& json);
+};
+
+// Threads, determinism and TF32 as the config says, for the whole process.
+void apply_compute_settings(const config::Config& config);
+
+// Image sizes after the eval transforms, classes, normalisation: from the data and the config.
+Result<Preparation> prepare(const config::Config& config, const data::Dataset& dataset,
+                            const data::Pipeline& eval_pipeline);
+
+// 4-D weights in NHWC order, where the convolutions are fastest.
+void use_channels_last(const nn::Model& model);
+
+// Loader threads when the config leaves it open: the CPU's compute threads need the cores.
+std::int64_t loader_workers(std::int64_t wish, at::Device device);
+
+}  // namespace kedge::train

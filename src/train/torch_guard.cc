@@ -1,0 +1,33 @@
+#include "train/torch_guard.h"
+
+#include <exception>
+#include <new>
+
+#include <c10/util/Exception.h>
+#include <fmt/format.h>
+
+#include "nn/torch_error.h"
+
+namespace kedge::train {
+namespace {
+
+constexpr const char* kMemoryHint =
+    "lower loader.batch_size (train.accumulate keeps the effective batch), try "
+    "train.precision=bf16, or use a smaller model";
+
+}  // namespace
+
+Result<void> catch_torch(const std::function<Result<void>()>& work) {
+  try {
+    return work();
+  } catch (const c10::OutOfMemoryError& error) {
+    return fail(ErrorKind::Unavailable, "the GPU is out of memory: " + nn::torch_message(error),
+                kMemoryHint);
+  } catch (const std::bad_alloc&) {
+    return fail(ErrorKind::Unavailable, "this machine is out of memory", kMemoryHint);
+  } catch (const std::exception& error) {
+    return fail(ErrorKind::Io, "libtorch: " + nn::torch_message(error));
+  }
+}
+
+}  // namespace kedge::train
