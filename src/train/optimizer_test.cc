@@ -1,0 +1,171 @@
+#include "train/optimizer.h"
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "train/optimizers/golden.h"
+
+namespace kedge::train {
+namespace {
+
+class FakeModel : public nn::Model {
+ public:
+  explicit FakeModel(nn::NamedTensors parameters) : parameters_(std::move(parameters)) {}
+
+  at::Tensor forward(const at::Tensor& input) override { return input; }
+
+  nn::NamedTensors parameters() const override { return parameters_; }
+
+  nn::NamedTensors buffers() const override { return {}; }
+
+  void set_training(bool /*is_training*/) override {}
+
+  void to(at::Device /*device*/) override {}
+
+  void to(at::ScalarType /*type*/) override {}
+
+  std::string head() const override { return "fc."; }
+
+ private:
+  nn::NamedTensors parameters_;
+};
+
+config::OptimizerConfig config_of(const nlohmann::json& test) {
+  config::OptimizerConfig config;
+  config.name = test.at("name").get<std::string>();
+  const nlohmann::json& options = test.at("options");
+  config.lr = options.at("lr").get<double>();
+  config.weight_decay = options.value("weight_decay", config.weight_decay);
+  config.momentum = options.value("momentum", config.momentum);
+  config.nesterov = options.value("nesterov", config.nesterov);
+  config.beta1 = options.value("beta1", config.beta1);
+  config.beta2 = options.value("beta2", config.beta2);
+  config.eps = options.value("eps", config.eps);
+  config.alpha = options.value("alpha", config.alpha);
+  return config;
+}
+
+std::vector<std::string> names_of(const nn::NamedTensors& tensors) {
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : tensors) {
+    names.push_back(name);
+  }
+  return names;
+}
+
+TEST(Optimizers, twenty_steps_agree_with_pytorch) {
+  for (const nlohmann::json& test : golden::read("optimizers")) {
+    SCOPED_TRACE(test.at("name").get<std::string>() + " " + test.at("options").dump());
+    const config::OptimizerConfig config = config_of(test);
+    const nn::NamedTensors parameters = golden::parameters();
+    const ParameterGroups groups = {
+        {.parameters = parameters, .weight_decay = config.weight_decay}};
+    const auto optimizer = Optimizers::make("optimizer", config.name, config, groups);
+    ASSERT_TRUE(optimizer.has_value());
+    for (int step = 1; step <= 20; ++step) {
+      golden::set_gradients(parameters, step);
+      (*optimizer)->step(config.lr);
+      const std::string key = std::to_string(step);
+      if (!test.at("parameters").contains(key)) {
+        continue;
+      }
+      SCOPED_TRACE("step " + key);
+      for (const auto& [name, parameter] : parameters) {
+        SCOPED_TRACE(name);
+        golden::expect_near(parameter, test.at("parameters").at(key).at(name));
+      }
+    }
+  }
+}
+
+TEST(Optimizers, every_optimizer_has_golden_values) {
+  std::set<std::string> tested;
+  for (const nlohmann::json& test : golden::read("optimizers")) {
+    tested.insert(test.at("name").get<std::string>());
+  }
+  for (const auto& [name, entry] : Optimizers::all()) {
+    EXPECT_TRUE(tested.contains(std::string(name))) << name;
+  }
+}
+
+TEST(GroupParameters, all_decay_in_one_group) {
+  const FakeModel model(golden::parameters());
+  const ParameterGroups groups = group_parameters(model, {.weight_decay = 0.1});
+  ASSERT_EQ(groups.size(), 1U);
+  EXPECT_EQ(groups[0].weight_decay, 0.1);
+  EXPECT_EQ(groups[0].parameters.size(), 4U);
+  EXPECT_EQ(groups[0].head, "fc.");
+}
+
+TEST(GroupParameters, only_matrices_decay_where_asked) {
+  const FakeModel model(golden::parameters());
+  const ParameterGroups groups =
+      group_parameters(model, {.weight_decay = 0.1, .decay = config::DecayScope::Matrices});
+  ASSERT_EQ(groups.size(), 2U);
+  EXPECT_EQ(groups[0].weight_decay, 0.1);
+  EXPECT_THAT(names_of(groups[0].parameters), testing::ElementsAre("fc.weight", "conv.weight"));
+  EXPECT_EQ(groups[1].weight_decay, 0);
+  EXPECT_THAT(names_of(groups[1].parameters), testing::ElementsAre("fc.bias", "scale"));
+}
+
+TEST(GroupParameters, frozen_parameters_are_left_out) {
+  nn::NamedTensors parameters = golden::parameters();
+  parameters[0].second.requires_grad_(false);
+  const ParameterGroups groups = group_parameters(FakeModel(parameters), {});
+  ASSERT_EQ(groups.size(), 1U);
+  EXPECT_THAT(names_of(groups[0].parameters),
+              testing::ElementsAre("fc.bias", "conv.weight", "scale"));
+}
+
+TEST(MakeOptimizer, a_wholly_frozen_model_is_a_usage_error) {
+  nn::NamedTensors parameters = golden::parameters();
+  for (auto& [name, parameter] : parameters) {
+    parameter.requires_grad_(false);
+  }
+  const auto optimizer = make_optimizer(FakeModel(parameters), {});
+  ASSERT_FALSE(optimizer.has_value());
+  EXPECT_EQ(optimizer.error().kind, ErrorKind::Usage);
+  EXPECT_THAT(optimizer.error().message, testing::HasSubstr("no trainable parameters"));
+}
+
+TEST(MakeOptimizer, an_unknown_name_gets_the_nearest) {
+  const auto optimizer = make_optimizer(FakeModel(golden::parameters()), {.name = "adamv"});
+  ASSERT_FALSE(optimizer.has_value());
+  EXPECT_THAT(optimizer.error().message, testing::HasSubstr("unknown optimizer 'adamv'"));
+}
+
+TEST(Sgd, nesterov_without_momentum_names_the_key) {
+  const auto optimizer = make_optimizer(FakeModel(golden::parameters()),
+                                        {.name = "sgd", .momentum = 0, .nesterov = true});
+  ASSERT_FALSE(optimizer.has_value());
+  EXPECT_EQ(optimizer.error().kind, ErrorKind::Usage);
+  EXPECT_THAT(optimizer.error().message, testing::HasSubstr("optimizer.nesterov"));
+}
+
+TEST(Adam, a_beta_of_one_names_the_key) {
+  const auto optimizer =
+      make_optimizer(FakeModel(golden::parameters()), {.name = "adam", .beta2 = 1});
+  ASSERT_FALSE(optimizer.has_value());
+  EXPECT_THAT(optimizer.error().message, testing::HasSubstr("optimizer.beta2"));
+}
+
+TEST(Muon, head_embeddings_and_vectors_are_left_to_adamw) {
+  nn::NamedTensors parameters = golden::parameters();
+  parameters.emplace_back("tok_emb.weight", golden::initial(4, {5, 3}).requires_grad_());
+  const auto optimizer = make_optimizer(FakeModel(parameters), {.name = "muon"});
+  ASSERT_TRUE(optimizer.has_value());
+  EXPECT_THAT(names_of((*optimizer)->state()),
+              testing::ElementsAre("momentum_buffer.conv.weight", "step", "exp_avg.fc.weight",
+                                   "exp_avg.fc.bias", "exp_avg.scale", "exp_avg.tok_emb.weight",
+                                   "exp_avg_sq.fc.weight", "exp_avg_sq.fc.bias", "exp_avg_sq.scale",
+                                   "exp_avg_sq.tok_emb.weight"));
+}
+
+}  // namespace
+}  // namespace kedge::train
