@@ -11,13 +11,12 @@ kedge_room(core)
 kedge_room(config USES core LINKS yaml) # comment
 kedge_room(nn TORCH USES core)
 """
-PROGRAMS = "add_executable(kedge main.cc)\nadd_executable(kedge-train train_main.cc)\n"
 
 
 def check(files: dict[str, str], rooms: str = ROOMS) -> str:
     """What the check complains about, or nothing."""
     with tempfile.TemporaryDirectory() as folder:
-        tree = {"CMakeLists.txt": rooms, "src/cli/CMakeLists.txt": PROGRAMS} | files
+        tree = {"CMakeLists.txt": rooms, "src/cli/main.cc": ""} | files
         for name, text in tree.items():
             path = pathlib.Path(folder, name)
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -33,7 +32,7 @@ class CheckLayersTest(unittest.TestCase):
             "src/core/a.h": "#include <string>\n",
             "src/config/a.cc": '#include "core/a.h"\n#include "config/internal/b.h"\n',
             "src/nn/a.cc": "#include <torch/torch.h>\n",
-            "src/cli/train_main.cc": '#include "nn/a.h"\n',
+            "src/cli/torch/main.cc": '#include "nn/a.h"\n',
         }), "")
 
     def test_a_room_below_may_not_be_used(self):
@@ -52,7 +51,7 @@ class CheckLayersTest(unittest.TestCase):
             self.assertIn("config may not include libtorch",
                           check({"src/config/a.cc": f"#include <{header}>\n"}))
         self.assertIn("cli may not include libtorch",
-                      check({"src/cli/train_main.cc": "#include <torch/torch.h>\n"}))
+                      check({"src/cli/torch/main.cc": "#include <torch/torch.h>\n"}))
 
     def test_the_program_without_libtorch_uses_no_torch_room(self):
         self.assertIn("cli may not use nn", check({"src/cli/main.cc": '#include "nn/a.h"\n'}))
