@@ -1,0 +1,309 @@
+#include "data/loader.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "config/data_config.h"
+#include "core/scratch_folder.h"
+#include "data/dataset.h"
+#include "data/internal/fake_files.h"
+
+namespace kedge::data {
+namespace {
+
+using testing::HasSubstr;
+
+std::unique_ptr<Dataset> make_set(std::int64_t samples) {
+  config::DataConfig config;
+  config.name = "synthetic";
+  config.samples = samples;
+  config.image_size = 8;
+  return std::move(open_data(config)->train);
+}
+
+Pipeline make_pipeline(const std::vector<std::string>& steps) {
+  return *Pipeline::parse(steps);
+}
+
+// All that a batch holds, as plain values.
+struct Seen {
+  std::vector<std::int64_t> indices;
+  std::vector<std::uint8_t> pixels;
+  std::vector<std::int64_t> labels;
+  bool operator==(const Seen&) const = default;
+};
+
+Seen look_at(const Batch& batch) {
+  Seen seen;
+  seen.indices = batch.indices;
+  const auto bytes =
+      static_cast<std::size_t>(batch.count * batch.height * batch.width * batch.channels);
+  seen.pixels.assign(batch.samples.get(), batch.samples.get() + bytes);
+  seen.labels.resize(static_cast<std::size_t>(batch.count));
+  std::memcpy(seen.labels.data(), batch.labels.get(), seen.labels.size() * sizeof(std::int64_t));
+  return seen;
+}
+
+std::vector<Seen> run_epoch(Loader& loader, std::int64_t epoch, std::int64_t first = 0) {
+  std::vector<Seen> all;
+  loader.start_epoch(epoch, first);
+  for (;;) {
+    auto batch = loader.next();
+    EXPECT_TRUE(batch) << batch.error().message;
+    if (!batch || *batch == nullptr) {
+      return all;
+    }
+    all.push_back(look_at(**batch));
+  }
+}
+
+std::vector<std::int64_t> order_of(const std::vector<Seen>& batches) {
+  std::vector<std::int64_t> order;
+  for (const Seen& seen : batches) {
+    order.insert(order.end(), seen.indices.begin(), seen.indices.end());
+  }
+  return order;
+}
+
+const std::vector<std::string> kRandomSteps = {"random_crop 8 2", "flip", "jitter 0.4 0.4 0.4"};
+
+TEST(Loader, gives_the_same_bytes_with_any_number_of_workers) {
+  const auto set = make_set(103);
+  const Pipeline pipeline = make_pipeline(kRandomSteps);
+  LoaderOptions options{.batch_size = 10, .shuffle = true, .seed = 9};
+  Loader plain(*set, pipeline, options);
+  const auto first = run_epoch(plain, 0);
+  const auto second = run_epoch(plain, 1);
+  ASSERT_EQ(first.size(), 11U);
+  EXPECT_EQ(first.back().indices.size(), 3U);
+  EXPECT_NE(order_of(first), order_of(second));
+  for (const std::int64_t workers : {1, 3}) {
+    for (const std::int64_t prefetch : {1, 4}) {
+      options.workers = workers;
+      options.prefetch = prefetch;
+      Loader threaded(*set, pipeline, options);
+      EXPECT_EQ(run_epoch(threaded, 0), first);
+      EXPECT_EQ(run_epoch(threaded, 1), second);
+    }
+  }
+}
+
+TEST(Loader, holds_every_sample_once_with_its_own_pixels_and_label) {
+  const auto set = make_set(50);
+  const Pipeline nothing = make_pipeline({});
+  Loader loader(*set, nothing, {.batch_size = 7, .workers = 2, .shuffle = true, .seed = 3});
+  std::vector<std::int64_t> order;
+  Sample sample;
+  for (const Seen& seen : run_epoch(loader, 0)) {
+    const std::size_t size = seen.pixels.size() / seen.indices.size();
+    for (std::size_t i = 0; i < seen.indices.size(); ++i) {
+      ASSERT_TRUE(set->read(seen.indices[i], sample));
+      EXPECT_EQ(seen.labels[i], sample.label);
+      EXPECT_TRUE(std::equal(sample.image.pixels.begin(), sample.image.pixels.end(),
+                             seen.pixels.begin() + static_cast<std::ptrdiff_t>(i * size)));
+      order.push_back(seen.indices[i]);
+    }
+  }
+  std::ranges::sort(order);
+  for (std::size_t i = 0; i < 50; ++i) {
+    ASSERT_EQ(order[i], static_cast<std::int64_t>(i));
+  }
+}
+
+TEST(Loader, resumes_inside_an_epoch_with_the_rest_of_it) {
+  const auto set = make_set(64);
+  const Pipeline pipeline = make_pipeline(kRandomSteps);
+  for (const std::int64_t workers : {0, 2}) {
+    const LoaderOptions options{.batch_size = 5, .workers = workers, .shuffle = true, .seed = 11};
+    Loader whole(*set, pipeline, options);
+    std::vector<Seen> expected = run_epoch(whole, 2);
+    expected.erase(expected.begin(), expected.begin() + 4);
+    Loader resumed(*set, pipeline, options);
+    EXPECT_EQ(run_epoch(resumed, 2, 4), expected);
+  }
+}
+
+TEST(Loader, covers_one_global_order_whatever_the_ranks) {
+  const auto set = make_set(100);
+  const Pipeline pipeline = make_pipeline(kRandomSteps);
+  const LoaderOptions one{.batch_size = 12, .shuffle = true, .seed = 4};
+  Loader alone(*set, pipeline, one);
+  const std::vector<Seen> expected = run_epoch(alone, 1);
+  for (const std::int64_t ranks : {2, 3, 4}) {
+    std::vector<std::vector<Seen>> parts;
+    for (std::int64_t rank = 0; rank < ranks; ++rank) {
+      LoaderOptions options = one;
+      options.batch_size = 12 / ranks;
+      options.rank = rank;
+      options.ranks = ranks;
+      Loader loader(*set, pipeline, options);
+      parts.push_back(run_epoch(loader, 1));
+      ASSERT_EQ(parts.back().size(), expected.size()) << "every rank has the same number of steps";
+    }
+    for (std::size_t b = 0; b < expected.size(); ++b) {
+      Seen joined;
+      for (const auto& part : parts) {
+        joined.indices.insert(joined.indices.end(), part[b].indices.begin(), part[b].indices.end());
+        joined.labels.insert(joined.labels.end(), part[b].labels.begin(), part[b].labels.end());
+        joined.pixels.insert(joined.pixels.end(), part[b].pixels.begin(), part[b].pixels.end());
+      }
+      EXPECT_EQ(joined, expected[b]) << ranks << " ranks, batch " << b;
+    }
+  }
+}
+
+TEST(Loader, keeps_the_files_order_without_shuffle) {
+  const auto set = make_set(10);
+  const Pipeline nothing = make_pipeline({});
+  Loader loader(*set, nothing, {.batch_size = 4});
+  const auto batches = run_epoch(loader, 5);
+  EXPECT_THAT(order_of(batches), testing::ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9));
+}
+
+TEST(Loader, leaves_out_a_short_batch_only_when_asked) {
+  const auto set = make_set(10);
+  const Pipeline nothing = make_pipeline({});
+  Loader keeps(*set, nothing, {.batch_size = 4});
+  EXPECT_EQ(keeps.batches_per_epoch(), 3);
+  Loader drops(*set, nothing, {.batch_size = 4, .drop_last = true});
+  EXPECT_EQ(drops.batches_per_epoch(), 2);
+  EXPECT_EQ(run_epoch(drops, 0).size(), 2U);
+  Loader large(*set, nothing, {.batch_size = 64});
+  EXPECT_EQ(run_epoch(large, 0).size(), 1U);
+}
+
+TEST(Loader, says_when_a_batch_is_larger_than_the_set) {
+  const auto set = make_set(10);
+  const Pipeline nothing = make_pipeline({});
+  Loader loader(*set, nothing, {.batch_size = 6, .drop_last = true, .ranks = 2});
+  loader.start_epoch(0);
+  const auto batch = loader.next();
+  ASSERT_FALSE(batch);
+  EXPECT_EQ(batch.error().kind, ErrorKind::Usage);
+  EXPECT_THAT(batch.error().message, HasSubstr("10 samples"));
+}
+
+TEST(Loader, can_leave_an_epoch_early_and_be_destroyed_at_work) {
+  const auto set = make_set(500);
+  const Pipeline pipeline = make_pipeline(kRandomSteps);
+  Loader loader(*set, pipeline, {.batch_size = 8, .workers = 3, .shuffle = true, .seed = 1});
+  const auto expected = run_epoch(loader, 1);
+  for (int i = 0; i < 20; ++i) {
+    loader.start_epoch(0);
+    ASSERT_TRUE(loader.next());
+  }
+  EXPECT_EQ(run_epoch(loader, 1), expected);
+  loader.start_epoch(2);
+}
+
+TEST(Loader, uses_batch_memory_again_when_its_last_reference_goes) {
+  const auto set = make_set(40);
+  const Pipeline nothing = make_pipeline({});
+  int allocations = 0;
+  LoaderOptions options{.batch_size = 4};
+  options.allocate = [&](std::size_t size) {
+    ++allocations;
+    return allocate_plain(size);
+  };
+  Buffer kept;
+  {
+    Loader loader(*set, nothing, options);
+    loader.start_epoch(0);
+    kept = (*loader.next())->samples;
+    const std::uint8_t before = kept.get()[0];
+    run_epoch(loader, 1);
+    EXPECT_EQ(kept.get()[0], before);
+    EXPECT_EQ(allocations, 3);  // pixels and labels; pixels again while `kept` holds the first
+  }
+  kept.get()[0] = 1;  // still ours after the loader is gone
+}
+
+void write_images(const Path& folder) {
+  const auto fixture = [](const char* name) {
+    return *read_file(Path(KEDGE_FIXTURES) / "data" / name);
+  };
+  must_write(folder / "a/1.png", fixture("rgb.png"));
+  must_write(folder / "a/2.png", fixture("rgb.png").substr(0, 900));
+  must_write(folder / "b/3.jpg", fixture("photo.jpg"));
+  must_write(folder / "b/4.png", fixture("resize_up.png"));
+}
+
+TEST(Loader, skips_and_counts_damaged_images_or_names_them) {
+  const ScratchFolder folder;
+  write_images(folder.path());
+  config::DataConfig config;
+  config.name = "imagefolder";
+  config.path = folder.path().string();
+  config.val_count = 0;
+  const auto data = open_data(config);
+  ASSERT_TRUE(data);
+  const Pipeline resize = make_pipeline({"resize 16 16"});
+  for (const std::int64_t workers : {0, 1}) {
+    Loader skipping(*data->train, resize, {.batch_size = 4, .workers = workers, .skip_bad = true});
+    skipping.start_epoch(0);
+    const auto batch = skipping.next();
+    ASSERT_TRUE(batch) << batch.error().message;
+    EXPECT_EQ((*batch)->count, 3);
+    EXPECT_EQ((*batch)->skipped, 1);
+    EXPECT_THAT((*batch)->indices, testing::ElementsAre(0, 2, 3));
+    Loader strict(*data->train, resize, {.batch_size = 4, .workers = workers});
+    strict.start_epoch(0);
+    const auto broken = strict.next();
+    ASSERT_FALSE(broken);
+    EXPECT_EQ(broken.error().kind, ErrorKind::Corrupt);
+    EXPECT_THAT(broken.error().message, HasSubstr("a/2.png"));
+    EXPECT_THAT(broken.error().hint, HasSubstr("on_error: skip"));
+  }
+}
+
+TEST(Loader, names_both_images_that_differ_in_size) {
+  const ScratchFolder folder;
+  write_images(folder.path());
+  config::DataConfig config;
+  config.name = "imagefolder";
+  config.path = folder.path().string();
+  config.val_count = 0;
+  const auto data = open_data(config);
+  ASSERT_TRUE(data);
+  const Pipeline nothing = make_pipeline({});
+  Loader loader(*data->train, nothing, {.batch_size = 4, .skip_bad = true});
+  loader.start_epoch(0);
+  const auto batch = loader.next();
+  ASSERT_FALSE(batch);
+  EXPECT_EQ(batch.error().kind, ErrorKind::Usage);
+  EXPECT_THAT(batch.error().message, HasSubstr("a/1.png is 23x37x3"));
+  EXPECT_THAT(batch.error().message, HasSubstr("b/4.png is 50x61x3"));
+  EXPECT_THAT(batch.error().hint, HasSubstr("center_crop"));
+}
+
+TEST(Loader, batches_tokens_as_32_bit_ids) {
+  const ScratchFolder folder;
+  must_write(folder / "t.txt", "abcdefghi");
+  config::DataConfig config;
+  config.name = "text";
+  config.path = (folder / "t.txt").string();
+  config.context = 4;
+  config.val_count = 0;
+  const auto data = open_data(config);
+  ASSERT_TRUE(data) << data.error().message;
+  const Pipeline nothing = make_pipeline({});
+  Loader loader(*data->train, nothing, {.batch_size = 2});
+  loader.start_epoch(0);
+  const auto batch = loader.next();
+  ASSERT_TRUE(batch);
+  EXPECT_EQ((*batch)->context, 4);
+  EXPECT_EQ((*batch)->labels, nullptr);
+  std::vector<std::int32_t> ids(10);
+  std::memcpy(ids.data(), (*batch)->samples.get(), ids.size() * sizeof(std::int32_t));
+  EXPECT_THAT(ids, testing::ElementsAre('a', 'b', 'c', 'd', 'e', 'e', 'f', 'g', 'h', 'i'));
+}
+
+}  // namespace
+}  // namespace kedge::data
