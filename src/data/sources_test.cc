@@ -97,6 +97,18 @@ TEST(Cifar10, writes_the_binary_files_that_it_reads) {
   EXPECT_THAT(*read_file(folder / "b" / "batches.meta.txt"), HasSubstr("airplane\nautomobile\n"));
 }
 
+TEST(Cifar10, reads_the_images_of_the_npm_package) {
+  const auto parts = open_source(config_of("cifar10", Path(KEDGE_FIXTURES) / "data" / "cifar_png"));
+  ASSERT_TRUE(parts) << parts.error().message;
+  EXPECT_THAT(labels_of(*parts->train), ElementsAre(4, 3, 2, 1, 0));
+  EXPECT_THAT(labels_of(*parts->test), ElementsAre(9));
+  const Sample sample = read(*parts->train, 1);
+  ASSERT_EQ(sample.image.pixels.size(), 3072U);
+  EXPECT_EQ(sample.image.pixels[0], 20);
+  EXPECT_EQ(sample.image.pixels[3 * 40 + 1], 20);
+  EXPECT_EQ(sample.image.pixels[3 * 40 + 2], 40);
+}
+
 TEST(Cifar10, refuses_a_short_file_and_a_missing_one) {
   const ScratchFolder folder;
   write_small_cifar(folder.path());
