@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "config/model_config.h"
 #include "core/file.h"
 #include "core/result.h"
 #include "nn/model.h"
@@ -13,17 +14,26 @@ namespace kedge::nn {
 
 struct WeightsReport {
   std::int64_t loaded = 0;
-  std::vector<std::string> new_head;  // left as initialised, because the class count differs
+  std::vector<std::string> new_head;  // left as initialised: of another size, or not in the file
   std::vector<std::string> unused;    // in the file, not in the model
 };
 
-// Copies every tensor of the file into the model. Prefixes ("module.", "model.", "_orig_mod.")
-// are seen through; a head of another size is left new; anything else that does not fit is an
+// Copies the file's tensors into the model, all or none. Names may differ by a prefix on either
+// side ("module.", "model.", "_orig_mod.", "transformer.", "backbone."); a head of another size, or
+// absent as a whole, is left new; GPT-2 files with transposed (Conv1D) weights or more positions
+// than the model's context are taken; types are converted. Anything else that does not fit is an
 // error that names the tensor and both shapes.
 Result<WeightsReport> load_weights(Model& model, const Path& file);
 
 // Freezes the parameters whose names match any pattern (* and ?); returns how many. A pattern that
 // matches nothing is an error.
 Result<std::int64_t> freeze(Model& model, const std::vector<std::string>& patterns);
+
+// Freezes every parameter outside head(); returns how many.
+std::int64_t freeze_all_but_head(Model& model);
+
+// What the config asks for: weights, finetune, freeze, in this order. finetune without weights is
+// an error: a frozen random network learns nothing.
+Result<WeightsReport> apply_weights(Model& model, const config::ModelConfig& config);
 
 }  // namespace kedge::nn
