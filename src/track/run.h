@@ -33,8 +33,8 @@ struct RunStart {
   std::string effective_config_text;  // every value -> config.yaml
   std::string config_hash;
   std::string data_digest;
-  nlohmann::json environment;         // collect_environment()
-  std::string csv;                    // metrics CSV: name in the run folder, or absolute; empty: none
+  nlohmann::json environment;  // collect_environment()
+  std::string csv;             // metrics CSV: name in the run folder, or absolute; empty: none
 };
 
 enum class RunState : std::uint8_t { Running, Finished, Failed, Interrupted };
