@@ -389,6 +389,7 @@ def write_gpt_weights(folder):
 def main():
     if not torch.__version__.startswith("2.11."):
         sys.exit(f"PyTorch 2.11 is needed; this is {torch.__version__}")
+    torch.set_num_threads(1)
     folder = sys.argv[1]
     golden = {
         "torch": torch.__version__,

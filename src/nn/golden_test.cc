@@ -1,0 +1,218 @@
+// Models and losses against the values of PyTorch 2.11 that tools/golden/nn.py wrote.
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <torch/torch.h>
+
+#include "core/file.h"
+#include "core/random.h"
+#include "nn/loss.h"
+#include "nn/model.h"
+#include "nn/script_model.h"
+#include "nn/weights.h"
+
+namespace kedge::nn {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr double kTolerance = 1e-5;
+
+const Json& golden() {
+  static const Json json = Json::parse(read_file(Path(KEDGE_FIXTURES) / "nn/golden.json").value());
+  return json;
+}
+
+// The generator's noise(): float32 in [-1, 1).
+at::Tensor noise(std::uint64_t stream, at::IntArrayRef shape) {
+  at::Tensor tensor = torch::empty(shape);
+  float* data = tensor.mutable_data_ptr<float>();
+  const std::uint64_t key = mix64(stream);
+  for (std::int64_t i = 0; i < tensor.numel(); ++i) {
+    const std::uint64_t bits = mix64(key + static_cast<std::uint64_t>(i)) >> 40U;
+    data[i] = static_cast<float>(bits) / 0x1.0p24F * 2 - 1;
+  }
+  return tensor;
+}
+
+at::Tensor weight_value(const std::string& name, std::uint64_t stream, at::IntArrayRef shape) {
+  const at::Tensor values = noise(stream, shape);
+  if (shape.size() >= 2) {
+    const double fan_in = static_cast<double>(values.numel()) / static_cast<double>(shape[0]);
+    return values * std::sqrt(3.0 / fan_in);
+  }
+  const bool is_scale = name.ends_with("weight") || name.ends_with("running_var");
+  return values * 0.1 + (is_scale ? 1.0 : 0.0);
+}
+
+void fill(Model& model) {
+  const torch::NoGradGuard no_grad;
+  std::uint64_t stream = 1000;
+  for (const auto& [name, tensor] : model.parameters()) {
+    tensor.copy_(weight_value(name, stream++, tensor.sizes()));
+  }
+  stream = 5000;
+  for (const auto& [name, tensor] : model.buffers()) {
+    if (tensor.is_floating_point()) {
+      tensor.copy_(weight_value(name, stream, tensor.sizes()));
+    }
+    ++stream;
+  }
+}
+
+// Within the tolerance of the largest value (or of `scale`): elements near zero are differences of
+// large ones.
+void expect_near(const at::Tensor& actual, const Json& expected, const std::string& what,
+                 double scale = 0) {
+  const at::Tensor flat = actual.detach().flatten().to(torch::kDouble);
+  ASSERT_GE(flat.numel(), static_cast<std::int64_t>(expected.size())) << what;
+  for (const Json& value : expected) {
+    scale = std::max(scale, std::abs(value.get<double>()));
+  }
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_NEAR(flat[static_cast<std::int64_t>(i)].item<double>(), expected[i].get<double>(),
+                kTolerance * scale)
+        << what << " [" << i << "]";
+  }
+}
+
+config::ModelConfig config_of(const Json& golden_case) {
+  config::ModelConfig config;
+  const Json& json = golden_case["config"];
+  config.name = golden_case["model"];
+  config.batch_norm = json.value("batch_norm", true);
+  config.hidden = json.value("hidden", config.hidden);
+  if (json.contains("stem")) {
+    config.stem = json["stem"] == "cifar" ? config::Stem::Cifar : config::Stem::Imagenet;
+  }
+  if (json.contains("dropout")) {
+    config.dropout = json["dropout"].get<double>();
+  }
+  if (json.contains("patch")) {
+    config.patch = json["patch"].get<std::int64_t>();
+    config.layers = json["layers"].get<std::int64_t>();
+    config.heads = json["heads"].get<std::int64_t>();
+    config.width = json["width"].get<std::int64_t>();
+  }
+  return config;
+}
+
+Task task_of(const Json& json) {
+  return {.height = json.value("height", 0),
+          .width = json.value("width", 0),
+          .channels = json.value("channels", 0),
+          .classes = json.value("classes", 0),
+          .context = json.value("context", 0),
+          .vocab = json.value("vocab", 0)};
+}
+
+at::Tensor input_of(const Task& task) {
+  if (task.is_language()) {
+    return ((noise(1, {2, task.context}) + 1) / 2 * task.vocab).to(torch::kInt64);
+  }
+  return noise(1, {4, task.channels, task.height, task.width});
+}
+
+class GoldenModel : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(GoldenModel, gives_the_scores_and_gradients_of_pytorch) {
+  // As the generator: sums over several threads round otherwise, and BatchNorm over few values
+  // makes that large in deep networks.
+  torch::set_num_threads(1);
+  const Json& expected = golden()["models"][GetParam()];
+  const Task task = task_of(expected["task"]);
+  auto made = make_model(config_of(expected), task);
+  ASSERT_TRUE(made) << made.error().message;
+  Model& model = **made;
+  EXPECT_EQ(count_parameters(model), expected["parameters"].get<std::int64_t>());
+  fill(model);
+  const at::Tensor input = input_of(task);
+
+  model.set_training(false);
+  expect_near(model.forward(input), expected["eval_scores"], "evaluation scores");
+
+  model.set_training(true);
+  const at::Tensor scores = model.forward(input);
+  expect_near(scores, expected["train_scores"], "training scores");
+  (scores * noise(2, scores.sizes())).sum().backward();
+  ASSERT_EQ(model.parameters().size(), expected["gradients"].size());
+  for (const auto& [name, tensor] : model.parameters()) {
+    ASSERT_TRUE(expected["gradients"].contains(name)) << name;
+    const Json& gradient = expected["gradients"][name];
+    const double norm = gradient["norm"];
+    // Biases in front of BatchNorm have gradients that are nothing but rounding.
+    const bool is_noise = norm < 1e-3;
+    EXPECT_NEAR(tensor.grad().norm().item<double>(), norm, is_noise ? 1e-3 : kTolerance * norm)
+        << name;
+    expect_near(tensor.grad(), gradient["first"], name, is_noise ? 100 : norm);
+  }
+  for (const auto& [name, tensor] : model.buffers()) {
+    ASSERT_TRUE(expected["buffers"].contains(name)) << name;
+    expect_near(tensor, expected["buffers"][name], name);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GoldenModel, testing::Range<std::size_t>(0, 11),
+                         [](const auto& info) {
+                           std::string name = golden()["models"][info.param]["model"];
+                           std::erase(name, '-');
+                           return name + "_" + std::to_string(info.param);
+                         });
+
+TEST(GoldenModels, are_all_tried) {
+  EXPECT_EQ(golden()["models"].size(), 11U);
+}
+
+TEST(GoldenLosses, equal_those_of_pytorch) {
+  for (const Json& expected : golden()["losses"]) {
+    config::LossConfig config;
+    config.name = expected["loss"];
+    config.label_smoothing = expected["label_smoothing"];
+    const auto loss = Losses::make("loss", config.name, config);
+    ASSERT_TRUE(loss) << loss.error().message;
+    const auto shape = expected["score_shape"].get<std::vector<std::int64_t>>();
+    const auto target_shape = expected["target_shape"].get<std::vector<std::int64_t>>();
+    const at::Tensor scores = (noise(3, shape) * 4).requires_grad_();
+    const at::Tensor draws = noise(4, target_shape);
+    const at::Tensor targets = expected["is_soft"].get<bool>()
+                                   ? draws.softmax(-1)
+                                   : ((draws + 1) / 2 * shape.back()).to(torch::kInt64);
+    const at::Tensor value = (**loss)(scores, targets);
+    ASSERT_EQ(value.dim(), 0);
+    value.backward();
+    expect_near(value, Json::array({expected["value"]}), expected.dump());
+    expect_near(scores.grad(), expected["gradient"], expected.dump());
+  }
+}
+
+TEST(GoldenScript, gives_the_scores_of_python) {
+  const Task task{.height = 8, .width = 8, .channels = 1, .classes = 3};
+  auto model = load_script_model(Path(KEDGE_FIXTURES) / "nn/scripted.pt", task);
+  ASSERT_TRUE(model) << model.error().message;
+  (*model)->set_training(false);
+  expect_near((*model)->forward(noise(1, {4, 1, 8, 8})), golden()["scripted_scores"], "scripted");
+}
+
+TEST(GoldenWeights, of_a_conv1d_gpt2_give_the_scores_of_python) {
+  config::ModelConfig config;
+  config.name = "gpt2";
+  config.layers = 2;
+  config.heads = 2;
+  config.width = 8;
+  auto model = make_model(config, {.context = 6, .vocab = 11});
+  ASSERT_TRUE(model) << model.error().message;
+  const auto report = load_weights(**model, Path(KEDGE_FIXTURES) / "nn/gpt_conv1d.safetensors");
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->loaded, 28);
+  EXPECT_EQ(report->unused, std::vector<std::string>{"transformer.h.0.attn.bias"});
+  (*model)->set_training(false);
+  const at::Tensor tokens = ((noise(1, {1, 6}) + 1) / 2 * 11).to(torch::kInt64);
+  expect_near((*model)->forward(tokens), golden()["gpt_conv1d_scores"], "gpt2");
+}
+
+}  // namespace
+}  // namespace kedge::nn

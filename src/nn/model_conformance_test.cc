@@ -1,0 +1,309 @@
+// What every registered model must do; a new model is tested without an edit here.
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/script.h>
+#include <torch/torch.h>
+#include <unistd.h>
+
+#include "checkpoint/tensor_file.h"
+#include "nn/loss.h"
+#include "nn/model.h"
+#include "nn/script_export.h"
+#include "nn/tensor_view.h"
+#include "nn/weights.h"
+
+namespace kedge::nn {
+namespace {
+
+using testing::HasSubstr;
+
+// Transformers are tried small; other models have no such options.
+config::ModelConfig small_config(const std::string& name) {
+  config::ModelConfig config;
+  config.name = name;
+  config.stem = config::Stem::Imagenet;
+  config.hidden = {16};
+  config.layers = 2;
+  config.width = 48;
+  config.dropout = 0.0;
+  return config;
+}
+
+struct Sample {
+  Task task;
+  at::Tensor input;
+  at::Tensor targets;
+  std::unique_ptr<Model> model;
+};
+
+// The first of these tasks that the model accepts.
+Sample sample_of(const std::string& name) {
+  const std::vector<Task> tasks{
+      {.height = 32, .width = 32, .channels = 3, .classes = 4},
+      {.height = 64, .width = 64, .channels = 3, .classes = 4},
+      {.context = 8, .vocab = 16},
+  };
+  torch::manual_seed(1);
+  for (const Task& task : tasks) {
+    auto model = make_model(small_config(name), task);
+    if (!model) {
+      continue;
+    }
+    if (task.is_language()) {
+      const at::Tensor tokens = torch::randint(task.vocab, {6, task.context + 1});
+      return {task, tokens.narrow(1, 0, task.context), tokens.narrow(1, 1, task.context),
+              std::move(*model)};
+    }
+    return {task, torch::randn({6, task.channels, task.height, task.width}),
+            torch::randint(task.classes, {6}), std::move(*model)};
+  }
+  ADD_FAILURE() << name << " accepts none of the tasks";
+  return {};
+}
+
+at::Tensor loss_of(const Sample& sample) {
+  config::LossConfig config;
+  return (**Losses::make("loss", config.name, config))(sample.model->forward(sample.input),
+                                                       sample.targets);
+}
+
+Path scratch_file(const std::string& name) {
+  return std::filesystem::temp_directory_path() / (name + "." + std::to_string(getpid()));
+}
+
+class EveryModel : public testing::TestWithParam<std::string> {};
+
+TEST_P(EveryModel, gives_scores_of_the_tasks_shape) {
+  const Sample sample = sample_of(GetParam());
+  const std::vector<std::int64_t> expected =
+      sample.task.is_language()
+          ? std::vector<std::int64_t>{6, sample.task.context, sample.task.vocab}
+          : std::vector<std::int64_t>{6, sample.task.classes};
+  EXPECT_EQ(sample.model->forward(sample.input).sizes(), at::IntArrayRef(expected));
+}
+
+TEST_P(EveryModel, sends_gradients_to_every_parameter) {
+  const Sample sample = sample_of(GetParam());
+  loss_of(sample).backward();
+  for (const auto& [name, tensor] : sample.model->parameters()) {
+    ASSERT_TRUE(tensor.grad().defined()) << name;
+    EXPECT_GT(tensor.grad().abs().max().item<double>(), 0) << name;
+  }
+}
+
+TEST_P(EveryModel, lists_each_tensor_once_and_has_its_head) {
+  const Sample sample = sample_of(GetParam());
+  std::map<std::string, int> names;
+  std::map<const void*, int> storages;
+  bool has_head = false;
+  for (const auto& [name, tensor] : sample.model->parameters()) {
+    EXPECT_EQ(++names[name], 1) << name;
+    EXPECT_EQ(++storages[tensor.const_data_ptr()], 1) << name;
+    has_head |= name.starts_with(sample.model->head());
+  }
+  EXPECT_TRUE(has_head);
+}
+
+TEST_P(EveryModel, comes_back_from_a_file_bit_for_bit) {
+  const Sample sample = sample_of(GetParam());
+  sample.model->forward(sample.input);  // moves the running statistics
+  sample.model->set_training(false);
+  const at::Tensor before = sample.model->forward(sample.input);
+  std::vector<checkpoint::TensorView> views;
+  for (const NamedTensors& list : {sample.model->parameters(), sample.model->buffers()}) {
+    for (const auto& [name, tensor] : list) {
+      views.push_back(to_view(name, tensor));
+    }
+  }
+  const Path file = scratch_file(GetParam());
+  ASSERT_TRUE(checkpoint::write_safetensors(file, views, {}));
+
+  torch::manual_seed(2);
+  auto other = make_model(small_config(GetParam()), sample.task);
+  ASSERT_TRUE(other);
+  (*other)->set_training(false);
+  ASSERT_FALSE(torch::equal((*other)->forward(sample.input), before));
+  const auto report = load_weights(**other, file);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->loaded, static_cast<std::int64_t>(views.size()));
+  EXPECT_TRUE(report->new_head.empty());
+  EXPECT_TRUE(report->unused.empty());
+  EXPECT_TRUE(torch::equal((*other)->forward(sample.input), before));
+  std::filesystem::remove(file);
+}
+
+TEST_P(EveryModel, learns_a_batch) {
+  const Sample sample = sample_of(GetParam());
+  const double first = loss_of(sample).item<double>();
+  double last = first;
+  for (int step = 0; step < 5; ++step) {
+    const at::Tensor loss = loss_of(sample);
+    loss.backward();
+    const torch::NoGradGuard no_grad;
+    for (const auto& [name, tensor] : sample.model->parameters()) {
+      tensor.sub_(tensor.grad(), 0.002);
+      tensor.mutable_grad().reset();
+    }
+    last = loss.item<double>();
+  }
+  EXPECT_LT(last, first);
+}
+
+TEST_P(EveryModel, becomes_a_script_with_the_same_scores_for_any_batch) {
+  const Sample sample = sample_of(GetParam());
+  sample.model->forward(sample.input);
+  const Path file = scratch_file(GetParam() + ".pt");
+  const auto written = write_script(*sample.model, sample.task, R"({"classes":["a"]})", file);
+  ASSERT_TRUE(written) << written.error().message;
+
+  torch::jit::ExtraFilesMap extra{{kScriptMetadataFile, ""}};
+  torch::jit::Module script = torch::jit::load(file.string(), at::kCPU, extra);
+  EXPECT_EQ(extra.at(kScriptMetadataFile), R"({"classes":["a"]})");
+  const torch::NoGradGuard no_grad;
+  for (const std::int64_t batch : {1, 5}) {
+    const at::Tensor input = sample.input.narrow(0, 0, batch);
+    const at::Tensor expected = sample.model->forward(input);
+    const at::Tensor actual = script.forward({input}).toTensor();
+    ASSERT_EQ(actual.sizes(), expected.sizes());
+    EXPECT_TRUE(torch::allclose(actual, expected, 1e-5, 1e-6));
+  }
+  std::vector<std::string> names;
+  for (const auto& item : script.named_parameters()) {
+    names.push_back(item.name);
+  }
+  std::vector<std::string> expected_names;
+  for (const auto& [name, tensor] : sample.model->parameters()) {
+    expected_names.push_back(name);
+  }
+  EXPECT_THAT(names, testing::UnorderedElementsAreArray(expected_names));
+  std::filesystem::remove(file);
+}
+
+TEST_P(EveryModel, changes_its_type_but_not_its_counters) {
+  const Sample sample = sample_of(GetParam());
+  sample.model->to(torch::kBFloat16);
+  for (const auto& [name, tensor] : sample.model->parameters()) {
+    EXPECT_EQ(tensor.scalar_type(), torch::kBFloat16) << name;
+  }
+  for (const auto& [name, tensor] : sample.model->buffers()) {
+    EXPECT_EQ(tensor.scalar_type(),
+              name.ends_with("num_batches_tracked") ? torch::kInt64 : torch::kBFloat16)
+        << name;
+  }
+}
+
+std::vector<std::string> model_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : Models::all()) {
+    names.emplace_back(name);
+  }
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, EveryModel, testing::ValuesIn(model_names()),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+struct KnownCount {
+  std::string model;
+  Task task;
+  std::int64_t parameters = 0;
+  bool batch_norm = true;
+  config::Stem stem = config::Stem::Auto;
+};
+
+TEST(ModelCounts, are_those_of_the_originals) {
+  const Task cifar{.height = 32, .width = 32, .channels = 3, .classes = 10};
+  const Task mnist{.height = 28, .width = 28, .channels = 1, .classes = 10};
+  const Task pets{.height = 224, .width = 224, .channels = 3, .classes = 2};
+  const std::vector<KnownCount> known{
+      {.model = "simplecnn", .task = cifar, .parameters = 2474506},
+      {.model = "simplecnn", .task = cifar, .parameters = 2473610, .batch_norm = false},
+      {.model = "resnet18", .task = cifar, .parameters = 11173962},
+      {.model = "resnet18", .task = cifar, .parameters = 11181642, .stem = config::Stem::Imagenet},
+      {.model = "resnet34", .task = cifar, .parameters = 21289802, .stem = config::Stem::Imagenet},
+      {.model = "resnet50", .task = cifar, .parameters = 23528522, .stem = config::Stem::Imagenet},
+      {.model = "catdog", .task = pets, .parameters = 1210196},
+      {.model = "convnet", .task = mnist, .parameters = 29034},
+      {.model = "mnistnet", .task = mnist, .parameters = 431080},
+      {.model = "gpt2", .task = {.context = 1024, .vocab = 50257}, .parameters = 124439808},
+  };
+  for (const KnownCount& count : known) {
+    config::ModelConfig config;
+    config.name = count.model;
+    config.batch_norm = count.batch_norm;
+    config.stem = count.stem;
+    const auto model = make_model(config, count.task);
+    ASSERT_TRUE(model) << model.error().message;
+    EXPECT_EQ(count_parameters(**model), count.parameters) << count.model;
+  }
+}
+
+struct Impossible {
+  config::ModelConfig config;
+  Task task;
+  std::string message;
+};
+
+TEST(ModelErrors, say_the_numbers_that_do_not_fit) {
+  const Task tiny{.height = 7, .width = 9, .channels = 3, .classes = 10};
+  const Task cifar{.height = 32, .width = 32, .channels = 3, .classes = 10};
+  const Task text{.context = 8, .vocab = 256};
+  const auto config = [](std::string name, auto change) {
+    config::ModelConfig config;
+    config.name = std::move(name);
+    change(config);
+    return config;
+  };
+  const auto same = [](config::ModelConfig&) {};
+  const std::vector<Impossible> cases{
+      {config("simplecnn", same), tiny,
+       "simplecnn needs images of at least 8x8 pixels; these are "
+       "7x9"},
+      {config("catdog", same), cifar, "catdog needs images of at least 37x37 pixels"},
+      {config("vit", [](auto& c) { c.patch = 5; }), cifar,
+       "model.patch 5 does not divide images "
+       "of 32x32"},
+      {config("gpt-nano", [](auto& c) { c.width = 50; }), text,
+       "model.width 50 is not a multiple "
+       "of model.heads 3"},
+      {config("gpt-nano", [](auto& c) { c.vocab = 100; }), text,
+       "model.vocab is 100, but the data "
+       "have 256"},
+      {config("simplecnn", [](auto& c) { c.classes = 5; }), cifar,
+       "model.classes is 5, but the "
+       "data have 10"},
+      {config("mlp", [](auto& c) { c.hidden = {8, 0}; }), cifar, "width 0"},
+      {config("resnet18", same), text, "resnet18 takes images; the data are tokens"},
+      {config("gpt2", same), cifar, "gpt2 takes tokens; the data are images"},
+      {config("resnet81", same), cifar, "did you mean 'resnet18'?"},
+  };
+  for (const Impossible& impossible : cases) {
+    const auto model = make_model(impossible.config, impossible.task);
+    ASSERT_FALSE(model) << impossible.message;
+    EXPECT_EQ(model.error().kind, ErrorKind::Usage);
+    EXPECT_THAT(model.error().message, HasSubstr(impossible.message));
+  }
+}
+
+TEST(LossErrors, refuse_smoothing_that_would_be_ignored) {
+  config::LossConfig config;
+  config.label_smoothing = 0.1;
+  for (const std::string name : {"nll", "mse"}) {
+    const auto loss = Losses::make("loss", name, config);
+    ASSERT_FALSE(loss);
+    EXPECT_THAT(loss.error().message, HasSubstr("label_smoothing is 0.1"));
+  }
+}
+
+}  // namespace
+}  // namespace kedge::nn
