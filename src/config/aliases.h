@@ -24,7 +24,8 @@ const Alias* find_alias(std::string_view name);
 std::string translate_alias_value(std::string_view name, const std::string& value);
 
 // What those scripts fix in their code, so that a file of flat keys trains as it did there: Adam,
-// a fifth held out, ImageNet's preparation. Applied where neither file nor command says otherwise.
+// a fifth held out, ImageNet's preparation. A file with flat keys gets them where it says nothing
+// else; flat keys of a sweep or a command bring nothing in.
 struct Implied {
   std::string_view path;
   std::string_view value;

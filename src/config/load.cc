@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
+#include <filesystem>
 #include <set>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -77,6 +81,8 @@ class Loader {
       set(*field, node, place);
     } else if (const Alias* alias = find_alias(path)) {
       add_alias(*alias, node, place);
+    } else if (is_section(path)) {
+      section_with_value(path, node, place);
     } else {
       unknown(path, place);
     }
@@ -112,6 +118,8 @@ class Loader {
     add_text(path, value, "$" + name);
   }
 
+  // Called between the file and the layers above it: a flat key on the command line changes one
+  // value, not the way everything is trained.
   void add_implied() {
     if (alias_place_.empty()) {
       return;
@@ -147,7 +155,9 @@ class Loader {
 
   void set(Field& field, const YAML::Node& node, const std::string& place) {
     if (auto done = set_value(field, translated(field.path, node)); !done) {
-      problem(place, fmt::format("{}: {}", field.path, done.error().message));
+      const std::string& hint = done.error().hint;
+      problem(place, fmt::format("{}: {}{}", field.path, done.error().message,
+                                 hint.empty() ? "" : "; " + hint));
       return;
     }
     field.origin = place;
@@ -165,6 +175,10 @@ class Loader {
     if (alias_place_.empty()) {
       alias_place_ = fmt::format("{} ({})", alias.name, place);
     }
+    const bool is_off = node.IsScalar() && node.Scalar() == "false";
+    if (alias.path.empty() && is_off) {
+      return;
+    }
     if (alias.path.empty()) {
       config_.notes.push_back(fmt::format("{}: {}: {}", place, alias.name, alias.note));
       return;
@@ -172,6 +186,15 @@ class Loader {
     Field* field = find(alias.path);
     KEDGE_CHECK(field != nullptr, "an alias names a field");
     set(*field, translated(std::string(alias.name), node), place);
+  }
+
+  // `schedule: cosine` is probably schedule.name.
+  void section_with_value(const std::string& path, const YAML::Node& node,
+                          const std::string& place) {
+    const std::string name = path + ".name";
+    const bool is_name = node.IsScalar() && find(name) != nullptr;
+    problem(place, fmt::format("'{}' is a section, with keys below it{}", path,
+                               is_name ? fmt::format("; did you mean '{}'?", name) : ""));
   }
 
   void unknown(const std::string& path, const std::string& place) {
@@ -213,8 +236,12 @@ Result<void> add_sweep_values(Loader& loader, const std::string& given) {
   if (given.empty()) {
     return {};
   }
-  const std::string text = given.starts_with("@") ? KEDGE_TRY(read_file(given.substr(1))) : given;
-  const YAML::Node root = KEDGE_TRY(parse_yaml(text, "sweep values"));
+  const auto text = given.starts_with("@") ? read_file(given.substr(1)) : given;
+  if (!text) {
+    return fail(ErrorKind::Usage, "sweep values: " + text.error().message,
+                "KEDGE_SWEEP_VALUES is a map of keys to values, or @ and a file with one");
+  }
+  const YAML::Node root = KEDGE_TRY(parse_yaml(*text, "sweep values"));
   if (!root.IsMap()) {
     return fail(ErrorKind::Usage, "sweep values: not a map of keys to values");
   }
@@ -255,6 +282,7 @@ Result<LoadedConfig> load_config(const LoadOptions& options) {
   } else if (!options.text.empty()) {
     KEDGE_TRY(add_document(loader, options.text, "saved config"));
   }
+  loader.add_implied();
   for (const auto& [name, value] : options.environment) {
     loader.add_variable(name, value);
   }
@@ -262,7 +290,6 @@ Result<LoadedConfig> load_config(const LoadOptions& options) {
   for (const std::string& text : options.overrides) {
     loader.add_override(text);
   }
-  loader.add_implied();
   KEDGE_TRY(loader.result());
   KEDGE_TRY(validate(config));
   return config;
@@ -272,14 +299,19 @@ Result<Path> find_config_file(const std::string& given) {
   const char* variable = std::getenv("KEDGE_CONFIG");
   const std::string from = !given.empty() ? given : variable != nullptr ? variable : "";
   const Path path = from.empty() ? Path("config.yaml") : Path(from);
-  if (::access(path.c_str(), R_OK) == 0) {
+  std::error_code ignored;
+  const bool is_folder = std::filesystem::is_directory(path, ignored);
+  if (!is_folder && ::access(path.c_str(), R_OK) == 0) {
     return path;
   }
   if (from.empty()) {
     return fail(ErrorKind::Usage, "no config file: config.yaml is not in this folder",
                 "name one (kedge train my.yaml), set KEDGE_CONFIG, or make one with `kedge init`");
   }
-  return fail(ErrorKind::Usage, fmt::format("cannot read config file '{}'", from),
+  return fail(ErrorKind::Usage,
+              fmt::format("cannot read config file '{}'{}: {}", from,
+                          given.empty() ? " (of KEDGE_CONFIG)" : "",
+                          is_folder ? "it is a folder" : std::strerror(errno)),
               "check the path; `kedge init` makes a folder with a config that runs");
 }
 

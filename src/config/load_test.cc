@@ -204,6 +204,22 @@ TEST_F(LoadTest, implied_values_give_way_to_the_file) {
   EXPECT_EQ(load("num_epochs: 1\noptimizer: {name: sgd}\n")->optimizer.name, "sgd");
 }
 
+TEST_F(LoadTest, a_flat_key_on_the_command_line_implies_nothing) {
+  const LoadedConfig config = load("model: {name: mlp}\n", {"batch_size=8"});
+  EXPECT_EQ(config->loader.batch_size, 8);
+  EXPECT_EQ(config.find("optimizer.name")->origin, "default");
+  EXPECT_TRUE(config->transform.train.empty());
+}
+
+TEST_F(LoadTest, implied_values_give_way_to_the_command_line) {
+  EXPECT_EQ(load(kWorkshop, {"optimizer.name=sgd"})->optimizer.name, "sgd");
+}
+
+TEST_F(LoadTest, keys_that_are_off_need_no_note) {
+  EXPECT_TRUE(load("simulate_crash: false\n").notes.empty());
+  EXPECT_THAT(load("simulate_crash: true\n").notes, testing::SizeIs(1));
+}
+
 TEST_F(LoadTest, agents_pass_flat_keys_with_dashes) {
   EXPECT_DOUBLE_EQ(load(kWorkshop, {"--learning_rate=0.01"})->optimizer.lr, 0.01);
 }

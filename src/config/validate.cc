@@ -48,7 +48,8 @@ Result<void> validate(const LoadedConfig& loaded) {
   for (const auto& [name, weight] : c.data.mix) {
     rules.refuse(weight <= 0, "data.mix", fmt::format("the weight of '{}' must be above 0", name));
   }
-  rules.refuse(c.transform.mean.size() != c.transform.std.size(), "transform.std",
+  rules.refuse(c.transform.mean.size() != c.transform.std.size(),
+               c.transform.std.empty() ? "transform.mean" : "transform.std",
                "mean and std must have one value per channel each");
   rules.refuse(c.model.finetune && c.model.weights.empty() && c.model.file.empty(),
                "model.finetune",
