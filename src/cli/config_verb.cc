@@ -3,6 +3,7 @@
 #include "cli/shared/arguments.h"
 #include "cli/verbs.h"
 #include "config/render.h"
+#include "core/log.h"
 
 namespace kedge::cli {
 namespace {
@@ -20,6 +21,9 @@ Result<void> show(Args args) {
     fmt::print("{}\n", config::render_json(config).dump(2));
   } else {
     fmt::print("{}", config::render_with_origins(config));
+    for (const std::string& note : config.notes) {
+      print_line(note);
+    }
   }
   return {};
 }
@@ -38,13 +42,11 @@ int run_config(Args args) {
     const auto shown = show(args.subspan(1));
     return shown ? kExitDone : report(shown.error());
   }
-  if (!args.empty() && args.front() == "reference") {
+  if (args.size() == 1 && args.front() == "reference") {
     fmt::print("{}", config::render_reference());
     return kExitDone;
   }
-  const bool is_help = !args.empty() && (args.front() == "--help" || args.front() == "-h");
-  fmt::print(is_help ? stdout : stderr, "{}", render_help(help));
-  return is_help ? kExitDone : kExitUsage;
+  return help_or_unknown(args, help, {"show", "reference"});
 }
 
 }  // namespace kedge::cli

@@ -39,9 +39,7 @@ int run_data(Args args) {
   const VerbHelp help = {.usage = "kedge data get NAME ...",
                          .text = "get: fetch and verify public data sets.",
                          .flags = {}};
-  const bool is_help = !args.empty() && (args.front() == "--help" || args.front() == "-h");
-  fmt::print(is_help ? stdout : stderr, "{}", render_help(help));
-  return is_help ? kExitDone : kExitUsage;
+  return help_or_unknown(args, help, {"get"});
 }
 
 }  // namespace kedge::cli

@@ -12,9 +12,11 @@
 #include "cli/shared/plugin_table.h"
 #include "cli/templates.h"
 #include "cli/verbs.h"
+#include "config/load.h"
 #include "core/file.h"
 #include "core/log.h"
 #include "core/nearest.h"
+#include "data/get.h"
 
 namespace kedge::cli {
 namespace {
@@ -31,8 +33,10 @@ Result<const Template*> find_template(const std::string& name) {
     names.emplace_back(known.name);
   }
   Error error = unknown_name("template", name, names);
-  error.hint +=
-      fmt::format("; the folder's name comes second: kedge init {} {}", kDefaultTemplate, name);
+  if (nearest_name(name, names).empty()) {
+    error.hint +=
+        fmt::format("; the folder's name comes second: kedge init {} {}", kDefaultTemplate, name);
+  }
   return std::unexpected(std::move(error));
 }
 
@@ -79,7 +83,9 @@ void print_templates(bool as_json) {
   print_plugins(list, as_json);
 }
 
-void say_next(const Template& chosen, const Path& folder) {
+Result<void> say_next(const Template& chosen, const Path& folder) {
+  const auto config = KEDGE_TRY(config::load_config({.file = folder / "config.yaml"}));
+  const std::vector<std::string> gettable = data::list_gettable();
   std::vector<std::string_view> names;
   for (const TemplateFile& file : chosen.files) {
     names.push_back(file.name);
@@ -89,8 +95,12 @@ void say_next(const Template& chosen, const Path& folder) {
   if (folder != ".") {
     say("  cd {}", folder.string());
   }
-  say("  kedge config show      every value and where it comes from");
-  say("  kedge train            the values of config.yaml; key=value changes one");
+  if (std::ranges::find(gettable, config->data.name) != gettable.end()) {
+    say("  {:<28} fetches the data", "kedge data get " + config->data.name);
+  }
+  say("  {:<28} shows every value and where it comes from", "kedge config show");
+  say("  {:<28} trains; key=value changes a value", "kedge train");
+  return {};
 }
 
 Result<void> init(Args args) {
@@ -99,7 +109,7 @@ Result<void> init(Args args) {
       .text =
           "Makes a folder that runs: config.yaml, sweep.yaml and a README. TEMPLATE is cifar10\n"
           "unless given, DIR the template's name. Files that are there are not overwritten.",
-      .flags = {{"--list", "", "print the templates"}, kJsonFlag}};
+      .flags = {{"--list", "", "print the templates"}, {"--json", "", "with --list: print JSON"}}};
   const auto arguments = KEDGE_TRY(parse_or_help(args, help));
   if (!arguments) {
     return {};
@@ -118,8 +128,7 @@ Result<void> init(Args args) {
   const Path folder = words.size() == 2 ? Path(words[1]) : Path(chosen->name);
   KEDGE_TRY(refuse_existing(*chosen, folder));
   KEDGE_TRY(write_files(*chosen, folder));
-  say_next(*chosen, folder);
-  return {};
+  return say_next(*chosen, folder);
 }
 
 }  // namespace

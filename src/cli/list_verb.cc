@@ -43,7 +43,11 @@ int run_list(Args args) {
     return kExitDone;
   }
   const Arguments& arguments = **parsed;
-  const std::string kind = arguments.positionals().empty() ? "" : arguments.positionals().front();
+  if (arguments.positionals().size() != 1 || !arguments.overrides().empty()) {
+    return report({ErrorKind::Usage, "list needs one kind",
+                   "kinds: data, transforms, models, losses, optimizers, schedules"});
+  }
+  const std::string kind = arguments.positionals().front();
   if (std::ranges::find(kTorchKinds, kind) != kTorchKinds.end()) {
     return run_in_kedge_train("list", args);
   }

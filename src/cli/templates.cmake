@@ -32,7 +32,8 @@ function(kedge_write_templates files output)
   endforeach()
   file(WRITE ${output} "#include \"cli/templates.h\"\n\nnamespace kedge::cli {\nnamespace {\n\n"
     "${arrays}\nconstexpr Template kTemplates[] = {\n${entries}};\n\n}  // namespace\n\n"
-    "std::span<const Template> templates() {\n  return kTemplates;\n}\n\n}  // namespace kedge::cli\n")
+    "std::span<const Template> templates() {\n  return kTemplates;\n}\n\n"
+    "}  // namespace kedge::cli\n")
 endfunction()
 
 kedge_write_templates("${FILES}" ${OUTPUT})

@@ -21,7 +21,11 @@ Error unknown_flag(const std::string& name, const VerbHelp& help) {
   for (const Flag& flag : help.flags) {
     names.emplace_back(flag.name);
   }
-  return unknown_name("option", name, names);
+  Error error = unknown_name("option", name, names);
+  if (std::ranges::find(names, kConfigFlag.name) != names.end()) {
+    error.hint += "; values of the config are given as key=value";
+  }
+  return error;
 }
 
 }  // namespace
@@ -96,6 +100,23 @@ Result<std::optional<Arguments>> parse_or_help(std::span<const std::string> args
     return std::nullopt;
   }
   return arguments;
+}
+
+int help_or_unknown(std::span<const std::string> args, const VerbHelp& help,
+                    const std::vector<std::string>& words) {
+  if (!args.empty() && (args.front() == "--help" || args.front() == "-h")) {
+    fmt::print("{}", render_help(help));
+    return kExitDone;
+  }
+  if (args.empty()) {
+    fmt::print(stderr, "{}", render_help(help));
+    return kExitUsage;
+  }
+  if (std::ranges::find(words, args.front()) != words.end()) {
+    return report({ErrorKind::Usage, fmt::format("unexpected word '{}'", args.back()),
+                   fmt::format("usage: {}", help.usage)});
+  }
+  return report(unknown_name("word", args.front(), words));
 }
 
 Result<config::LoadedConfig> load_config_of(const Arguments& arguments) {

@@ -53,6 +53,11 @@ std::string render_help(const VerbHelp& help);
 Result<std::optional<Arguments>> parse_or_help(std::span<const std::string> args,
                                                const VerbHelp& help);
 
+// For a verb with verbs of its own (`kedge config show`), when the first word is none of `words`:
+// the help where it was asked for, else an error; returns the exit code.
+int help_or_unknown(std::span<const std::string> args, const VerbHelp& help,
+                    const std::vector<std::string>& words);
+
 // --config or the first positional, $KEDGE_CONFIG, config.yaml; then environment, sweep values and
 // overrides.
 Result<config::LoadedConfig> load_config_of(const Arguments& arguments);
