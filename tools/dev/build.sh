@@ -1,13 +1,13 @@
 # Usage: ./dev build [--debug | --asan | --tsan] [--torch KIND] [TARGET...]
 #
-# Sets up what is missing (see ./dev setup --help) and builds into build/.
+# Sets up what is missing (see ./dev setup --help) and builds kedge and kedge-train into build/bin.
 #
 #   --debug        without optimisation, with debug information, into build-debug/
 #   --asan         the rooms without libtorch with address and undefined-behaviour sanitizers,
 #                  into build-asan/
 #   --tsan         the same with the thread sanitizer, into build-tsan/
 #   --torch KIND   as in ./dev setup
-#   TARGET         what to build; everything when none is named
+#   TARGET         build this instead: core_test, all (with every test), ...
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 source tools/dev/terminal.sh
@@ -30,6 +30,10 @@ while (($#)); do
   esac
   shift
 done
+if ((${#targets[@]} == 0)); then
+  targets=(kedge)
+  [[ ${options[0]} == -DKEDGE_TRAIN=OFF ]] || targets+=(kedge-train)
+fi
 
 # A libtorch file takes up to 2 GiB to compile.
 job_count() {
@@ -80,13 +84,13 @@ if [[ $(compiler) == g++-12 ]]; then
 fi
 
 if [[ ${options[0]} == -DKEDGE_TRAIN=ON ]] && ! torch_is_here; then
-  # The rooms without libtorch compile while it is on its way.
+  # The program without libtorch compiles while that is on its way. When the compiler fails, the
+  # download goes on and the next call finds it.
   fetch_torch &
   fetch=$!
-  trap 'kill $fetch 2>/dev/null || true' EXIT
-  ((${#targets[@]})) || { configure -DKEDGE_TRAIN=OFF "${options[@]:1}" && run_ninja; }
+  configure -DKEDGE_TRAIN=OFF "${options[@]:1}"
+  run_ninja kedge
   wait "$fetch" || exit 1
-  trap - EXIT
 fi
 if [[ ${options[0]} == -DKEDGE_TRAIN=ON ]]; then
   options+=("-DKEDGE_TORCH=$(torch_folder)")

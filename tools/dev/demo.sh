@@ -41,7 +41,7 @@ best_accuracy() {
            END { print best + 0 }' "$csv"
 }
 
-bash tools/dev/build.sh kedge kedge-train
+bash tools/dev/build.sh
 get_data
 say "training to $(awk -v t=$target 'BEGIN { print 100 * t }')% validation accuracy"
 build/bin/kedge train "$config" "$@"

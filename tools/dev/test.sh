@@ -42,7 +42,7 @@ unit_tests() {
 }
 
 start=$(now)
-bash tools/dev/build.sh $sanitizer
+bash tools/dev/build.sh $sanitizer all
 if [[ -n $sanitizer ]]; then
   part unit unit_tests "build-${sanitizer#--}"
 else
