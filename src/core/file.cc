@@ -129,7 +129,7 @@ Result<void> sync_dir(const Path& path) {
   return {};
 }
 
-Result<std::uint64_t> file_size(const Path& path) {
+Result<std::uint64_t> size_of_file(const Path& path) {
   std::error_code error;
   const std::uint64_t size = std::filesystem::file_size(path, error);
   if (error) {

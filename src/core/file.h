@@ -24,7 +24,7 @@ Result<void> write_file_atomic(const Path& path, std::string_view content);
 
 Result<void> make_dirs(const Path& path);
 Result<void> sync_dir(const Path& path);
-Result<std::uint64_t> file_size(const Path& path);
+Result<std::uint64_t> size_of_file(const Path& path);
 
 // A file descriptor that closes itself.
 class OwnedFd {

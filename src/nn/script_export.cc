@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 #include <torch/script.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "nn/internal/trace.h"
 #include "nn/script_model.h"

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "core/result.h"
 

@@ -9,7 +9,8 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "nn/internal/weight_names.h"
 #include "nn/tensor_view.h"

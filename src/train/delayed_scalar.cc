@@ -1,7 +1,8 @@
 #include "train/delayed_scalar.h"
 
 #include <c10/core/impl/VirtualGuardImpl.h>
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 namespace kedge::train {
 

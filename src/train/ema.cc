@@ -1,6 +1,7 @@
 #include "train/ema.h"
 
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 namespace kedge::train {
 namespace {

@@ -1,7 +1,8 @@
 #include "train/ema.h"
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "train/optimizers/golden.h"
 

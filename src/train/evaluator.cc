@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "train/precision.h"
 
@@ -30,6 +31,9 @@ Result<Evaluation> Evaluator::run(nn::Model& model, const std::string& prefix,
   loader_.start_epoch(0);
   while (auto batch = KEDGE_TRY(loader_.next())) {
     evaluation.skipped += batch->skipped;
+    if (batch->count == 0) {
+      continue;
+    }
     const Inputs inputs = make_inputs_(*batch);
     at::Tensor scores;
     at::Tensor loss;

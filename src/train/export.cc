@@ -27,7 +27,7 @@ Result<void> export_model(const Path& model, const Path& output) {
     return fail(ErrorKind::Usage, fmt::format("cannot tell the format of '{}'", output.string()),
                 "end it in .safetensors (weights) or .pt (TorchScript)");
   }
-  say("wrote {} ({}) from {}", output.string(), render_bytes({KEDGE_TRY(kedge::file_size(output))}),
+  say("wrote {} ({}) from {}", output.string(), render_bytes({KEDGE_TRY(size_of_file(output))}),
       saved.path.string());
   return {};
 }

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "train/optimizers/golden.h"
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include <c10/core/impl/VirtualGuardImpl.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 namespace kedge::train {
 namespace {

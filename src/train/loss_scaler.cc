@@ -3,7 +3,8 @@
 #include <map>
 #include <vector>
 
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 namespace kedge::train {
 

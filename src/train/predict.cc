@@ -5,7 +5,8 @@
 #include <cstring>
 
 #include <fmt/format.h>
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "core/log.h"
 #include "core/progress.h"
@@ -222,9 +223,8 @@ class Predictor {
       const std::int64_t end = std::min(start + context, size - 1);
       const Autocast autocast(device_, autocast_);
       const at::Tensor scores = saved_.model->forward(all.slice(0, start, end).unsqueeze(0));
-      sum += torch::nn::functional::cross_entropy(
-                 scores.squeeze(0).to(at::kFloat), all.slice(0, start + 1, end + 1),
-                 torch::nn::functional::CrossEntropyFuncOptions().reduction(torch::kSum))
+      sum += at::cross_entropy_loss(scores.squeeze(0).to(at::kFloat),
+                                    all.slice(0, start + 1, end + 1), {}, at::Reduction::Sum)
                  .item<double>();
     }
     return {.top = {}, .loss = sum / static_cast<double>(size - 1), .error = {}};

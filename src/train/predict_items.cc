@@ -76,7 +76,7 @@ Result<std::vector<PredictItem>> list_items(const Path& input, bool is_language)
   } else if (std::filesystem::is_directory(input)) {
     items = KEDGE_TRY(find_images(input));
   } else {
-    KEDGE_TRY(kedge::file_size(input));
+    KEDGE_TRY(size_of_file(input));
     items.push_back({input.filename().string(), input, {}});
   }
   if (items.empty()) {

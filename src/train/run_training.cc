@@ -4,7 +4,8 @@
 #include <filesystem>
 
 #include <fmt/format.h>
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 #include <torch/version.h>
 
 #include "config/render.h"

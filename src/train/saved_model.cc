@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include <fmt/format.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "nn/tensor_view.h"
 #include "nn/weights.h"

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include <fmt/format.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 namespace kedge::train {
 

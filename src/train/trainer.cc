@@ -6,7 +6,8 @@
 #include <cmath>
 
 #include <fmt/format.h>
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "checkpoint/checkpoint.h"
 #include "config/render.h"
@@ -94,24 +95,29 @@ Result<void> Trainer::train_epoch() {
   meters_.reset();
   parts_.train_loader.start_epoch(epoch_);
   std::int64_t items = 0;
+  epoch_samples_ = 0;
   for (std::int64_t index = 0; !is_out_of_steps(); ++index) {
     const auto batch = KEDGE_TRY(parts_.train_loader.next());
     if (batch == nullptr) {
       break;
     }
     summary_.skipped += batch->skipped;
-    // The last group of an epoch may hold fewer batches; its mean is over those.
-    const std::int64_t group_start = index / accumulate * accumulate;
-    KEDGE_TRY(learn(parts_.make_inputs(*batch), std::min(accumulate, batches - group_start)));
+    // Every image of a batch may have been skipped; with many ranks the last may not reach all.
+    if (batch->count > 0) {
+      // The last group of an epoch may hold fewer batches; its mean is over those.
+      const std::int64_t group_start = index / accumulate * accumulate;
+      KEDGE_TRY(learn(parts_.make_inputs(*batch), std::min(accumulate, batches - group_start)));
+    }
     if ((index + 1) % accumulate == 0 || index + 1 == batches) {
       apply_gradients();
     }
-    samples_ += batch->count;
+    epoch_samples_ += batch->count;
     items += batch->count * std::max<std::int64_t>(batch->context, 1);
     if (parts_.reporter.bar()->advance(index + 1, items)) {
       parts_.reporter.bar()->draw(fmt::format("loss {:.4f}", shown_loss_));
     }
   }
+  samples_ += epoch_samples_;
   KEDGE_TRY(take_logged_loss());
   synchronize(parts_.device);
   parts_.reporter.end_bar();
@@ -251,7 +257,7 @@ Result<void> Trainer::end_epoch(double seconds) {
       .epochs = config_.train.epochs,
       .step = step_,
       .seconds = seconds,
-      .samples_per_s = static_cast<double>(samples_) / std::max(train_seconds_, 1e-9),
+      .samples_per_s = static_cast<double>(epoch_samples_) / std::max(seconds, 1e-9),
       .lr = parts_.learning_rate.at(std::max<std::int64_t>(step_ - 1, 0), epoch_ - 1),
       .is_best = is_best};
   parts_.reporter.epoch(facts, metrics);

@@ -96,6 +96,7 @@ class Trainer {
   std::int64_t epoch_ = 0;  // finished epochs
   std::int64_t step_ = 0;   // finished optimizer steps
   std::int64_t samples_ = 0;
+  std::int64_t epoch_samples_ = 0;
   double train_seconds_ = 0;
   nlohmann::json history_ = nlohmann::json::array();
   TrainSummary summary_;

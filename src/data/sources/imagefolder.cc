@@ -27,7 +27,7 @@ Result<std::string> digest_files(const ImageFiles& files) {
   Digest digest;
   std::uint64_t total = 0;
   for (const ImageFile& file : files.files) {
-    const std::uint64_t size = KEDGE_TRY(kedge::file_size(files.root / file.name));
+    const std::uint64_t size = KEDGE_TRY(size_of_file(files.root / file.name));
     total += size;
     digest.add(fmt::format("{} {} {}\n", file.name, file.label, size));
   }

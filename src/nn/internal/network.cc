@@ -3,7 +3,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 namespace kedge::nn {
 namespace {

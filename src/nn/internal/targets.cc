@@ -1,7 +1,7 @@
 #include "nn/internal/targets.h"
 
 #include <fmt/format.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 namespace kedge::nn {
 

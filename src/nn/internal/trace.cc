@@ -8,7 +8,8 @@
 
 #include <torch/csrc/jit/frontend/tracer.h>
 #include <torch/script.h>
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 namespace kedge::nn {
 namespace {

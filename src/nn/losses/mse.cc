@@ -1,4 +1,4 @@
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "nn/internal/targets.h"
 #include "nn/loss.h"

@@ -1,8 +1,7 @@
 // The cat/dog network: three convolutions with stride and pooling, three linear layers.
 #include <array>
 
-#include <torch/torch.h>
-
+#include "nn/internal/modules.h"
 #include "nn/internal/network.h"
 #include "nn/internal/shape.h"
 

@@ -1,8 +1,7 @@
 // A small BatchNorm network for MNIST-like images: two convolution stages, one linear layer.
 #include <array>
 
-#include <torch/torch.h>
-
+#include "nn/internal/modules.h"
 #include "nn/internal/network.h"
 #include "nn/internal/shape.h"
 

@@ -2,8 +2,8 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <torch/torch.h>
 
+#include "nn/internal/modules.h"
 #include "nn/internal/network.h"
 #include "nn/internal/shape.h"
 

@@ -2,8 +2,7 @@
 // are, and cross_entropy gives the same, because log_softmax of log-probabilities changes nothing.
 #include <array>
 
-#include <torch/torch.h>
-
+#include "nn/internal/modules.h"
 #include "nn/internal/network.h"
 #include "nn/internal/shape.h"
 

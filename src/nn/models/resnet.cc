@@ -4,8 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include <torch/torch.h>
-
+#include "nn/internal/modules.h"
 #include "nn/internal/network.h"
 #include "nn/internal/shape.h"
 

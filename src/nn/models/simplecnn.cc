@@ -1,8 +1,7 @@
 // The CIFAR-10 network of many introductions: three convolutions, two linear layers.
 #include <array>
 
-#include <torch/torch.h>
-
+#include "nn/internal/modules.h"
 #include "nn/internal/network.h"
 #include "nn/internal/shape.h"
 

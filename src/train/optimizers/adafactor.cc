@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "train/optimizers/foreach_optimizer.h"
 

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <utility>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "train/optimizers/foreach_optimizer.h"
 

@@ -1,4 +1,4 @@
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "train/optimizers/foreach_optimizer.h"
 
