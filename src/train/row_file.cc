@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <system_error>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -26,7 +27,10 @@ Result<RowFile> RowFile::open(const Path& path, const std::string& header) {
   RowFile file;
   file.path_ = path;
   std::string text;
-  if (std::filesystem::exists(path)) {
+  // Pipes, terminals and devices have no rows to keep.
+  std::error_code error;
+  const bool is_kept = std::filesystem::is_regular_file(path, error);
+  if (is_kept) {
     text = KEDGE_TRY(read_file(path));
   }
   text.resize(text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1);
@@ -41,8 +45,9 @@ Result<RowFile> RowFile::open(const Path& path, const std::string& header) {
     file.existing_.erase(file.existing_.begin());
   }
   file.fd_ = OwnedFd(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
-  if (file.fd_.get() < 0 || ::ftruncate(file.fd_.get(), static_cast<off_t>(text.size())) != 0 ||
-      ::lseek(file.fd_.get(), 0, SEEK_END) < 0) {
+  const auto size = static_cast<off_t>(text.size());
+  if (file.fd_.get() < 0 || (is_kept && (::ftruncate(file.fd_.get(), size) != 0 ||
+                                         ::lseek(file.fd_.get(), 0, SEEK_END) < 0))) {
     return std::unexpected(io_error("cannot write", path, errno));
   }
   if (text.empty() && !header.empty()) {
