@@ -24,7 +24,7 @@ kedge_static_library(jpeg)
 kedge_static_library(png16)
 kedge_static_library(z)
 
-# fmt, nlohmann-json, xxhash and CLI11 are header-only here.
+# fmt, nlohmann-json and xxhash are header-only here.
 add_library(kedge_base INTERFACE)
 target_compile_definitions(kedge_base INTERFACE FMT_HEADER_ONLY)
 target_link_libraries(kedge_base INTERFACE Threads::Threads ${CMAKE_DL_LIBS})

@@ -4,6 +4,7 @@
 kedge needs the C library alone; kedge-train needs libtorch beside it, and everything is found.
 Usage: ldd_test.py [BIN FOLDER]
 """
+
 import pathlib
 import re
 import subprocess
@@ -21,8 +22,9 @@ def output(*command: str) -> str:
 
 def check(program: pathlib.Path) -> list[str]:
     needed = set(re.findall(r"\(NEEDED\).*\[(.*)\]", output("readelf", "-d", str(program))))
-    errors = [f"{program.name} needs {library}"
-              for library in sorted(needed - ALLOWED[program.name])]
+    errors = [
+        f"{program.name} needs {library}" for library in sorted(needed - ALLOWED[program.name])
+    ]
     for library in re.findall(r"(\S+) => not found", output("ldd", str(program))):
         errors.append(f"{program.name}: {library} is not found")
     return errors

@@ -15,6 +15,7 @@ Blocks opened with plain ```sh are not run (they need root, a cluster, a long ti
 
 Usage: check_docs.py [--bin FOLDER] [PAGE...]
 """
+
 import argparse
 import dataclasses
 import os
@@ -77,18 +78,31 @@ def missing_line(expected: str, output: str) -> str | None:
 def run_page(blocks: list[Block], root: pathlib.Path, bin_folder: pathlib.Path) -> list[str]:
     errors = []
     with tempfile.TemporaryDirectory(prefix="kedge-docs-") as folder:
-        environment = {key: value for key, value in os.environ.items()
-                       if not key.startswith("KEDGE_")}
-        environment |= {"PATH": f"{bin_folder}:{os.environ['PATH']}", "HOME": folder,
-                        "REPO": str(root), "TERM": "dumb"}
+        environment = {
+            key: value for key, value in os.environ.items() if not key.startswith("KEDGE_")
+        }
+        environment |= {
+            "PATH": f"{bin_folder}:{os.environ['PATH']}",
+            "HOME": folder,
+            "REPO": str(root),
+            "TERM": "dumb",
+        }
         for index, block in enumerate(blocks):
             if block.info != "sh run":
                 continue
             try:
-                done = subprocess.run(["bash", "-e", "-c", block.text], cwd=folder, text=True,
-                                      env=environment, stdin=subprocess.DEVNULL, check=False,
-                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                      timeout=TIMEOUT_S, errors="replace")
+                done = subprocess.run(
+                    ["bash", "-e", "-c", block.text],
+                    cwd=folder,
+                    text=True,
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    check=False,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    timeout=TIMEOUT_S,
+                    errors="replace",
+                )
             except subprocess.TimeoutExpired:
                 errors.append(f"{block}: took longer than {TIMEOUT_S} s")
                 break
@@ -105,8 +119,9 @@ def run_page(blocks: list[Block], root: pathlib.Path, bin_folder: pathlib.Path) 
 
 def known_verbs(bin_folder: pathlib.Path) -> set[str]:
     """The words that open a line of `kedge --help` after some indentation."""
-    done = subprocess.run([bin_folder / "kedge", "--help"], text=True, check=False,
-                          capture_output=True)
+    done = subprocess.run(
+        [bin_folder / "kedge", "--help"], text=True, check=False, capture_output=True
+    )
     return set(re.findall(r"^\s+([a-z][\w-]*)", done.stdout, re.M))
 
 
@@ -123,8 +138,9 @@ def check_verbs(block: Block, verbs: set[str], root: pathlib.Path) -> list[str]:
 
 def main() -> int:
     root = pathlib.Path(__file__).resolve().parent.parent
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--bin", type=pathlib.Path, default=root / "build/bin")
     parser.add_argument("pages", nargs="*", type=pathlib.Path)
     arguments = parser.parse_args()

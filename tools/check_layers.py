@@ -4,6 +4,7 @@ The kedge_room(NAME [TORCH] [USES room...]) lines of CMakeLists.txt are the only
 internal/ folder is private. libtorch headers stay in the rooms marked TORCH: src/cli/torch, the
 program with libtorch, uses those rooms' faces, and the rest of src/cli not even these.
 """
+
 import pathlib
 import re
 import sys
@@ -31,8 +32,9 @@ class Rooms:
                         self.torch.add(name)
                 elif keyword == "USES":
                     if word not in self.uses or word == name:
-                        self.errors.append(f"CMakeLists.txt: {name} uses {word}, which is not a "
-                                           "room above it")
+                        self.errors.append(
+                            f"CMakeLists.txt: {name} uses {word}, which is not a " "room above it"
+                        )
                     self.uses[name].append(word)
         for name, uses in self.uses.items():
             if name not in self.torch and self.torch & set(uses):

@@ -4,6 +4,7 @@ Lines over 100 columns, files over 600 lines, names that say nothing, non-ASCII 
 the task, tests that assert nothing, TODOs without an issue, paths of one machine, large files, and
 paths in Markdown that do not exist. Checks tracked and new files; a rule is one function.
 """
+
 import pathlib
 import re
 import subprocess
@@ -17,17 +18,31 @@ MAX_TEST_LINES = 800
 MAX_BYTES = 512 * 1024
 BANNED_NAME = re.compile(r"(^|_)(utils?|helpers?|common|managers?|base|misc|impl|v2|new)(_|$)")
 # Assembled from halves, so that this file passes its own check.
-TASK_TALK = re.compile("|".join([
-    "as " + "requested", "new " + "version", "fixed " + "bug", "refac" + "tored",
-    "improved " + "version", "as per the " + "issue", "previous " + "implementation"]), re.I)
+TASK_TALK = re.compile(
+    "|".join(
+        [
+            "as " + "requested",
+            "new " + "version",
+            "fixed " + "bug",
+            "refac" + "tored",
+            "improved " + "version",
+            "as per the " + "issue",
+            "previous " + "implementation",
+        ]
+    ),
+    re.I,
+)
 MACHINE_PATH = re.compile(r"(?<![\w.])/(wo" + "rk|ro" + "ot|fa" + "rm)/")
 OPEN_END = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X|HA" + r"CK)\b(?!\(#\d+\): )")
 TEST = re.compile(r"^(?:TYPED_)?TEST(?:_F|_P)?\(([^)]*)\)", re.M)
-ASSERTION = re.compile(r"EXPECT_|ASSERT_|\bFAIL\(|\bADD_FAILURE|\b(?:expect|assert|check)_\w+\s*\(")
+ASSERTION = re.compile(
+    r"EXPECT_|ASSERT_|\bFAIL\(|\bADD_FAILURE|\b(?:expect|assert|check)_\w+\s*\("
+)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 # What looks like a path of this repository between backquotes.
 QUOTED_PATH = re.compile(
-    r"`((?:src|docs|tools|tests|bench|examples|cmake|web|\.ci)/[\w./-]*|[\w-]+\.md)`")
+    r"`((?:src|docs|tools|tests|bench|examples|cmake|web|\.ci)/[\w./-]*|[\w-]+\.md)`"
+)
 
 
 def lines_of(text: str, pattern: re.Pattern) -> Iterator[tuple[int, re.Match]]:
@@ -70,10 +85,10 @@ def check_machine_paths(path: pathlib.PurePath, text: str) -> Iterator[str]:
 
 def check_tests(path: pathlib.PurePath, text: str) -> Iterator[str]:
     for match in TEST.finditer(text):
-        body = text[match.end():]
+        body = text[match.end() :]
         end = re.search(r"^}", body, re.M)
-        if not ASSERTION.search(body[:end.start()] if end else body):
-            number = text[:match.start()].count("\n") + 1
+        if not ASSERTION.search(body[: end.start()] if end else body):
+            number = text[: match.start()].count("\n") + 1
             yield f"{path}:{number}: test ({match[1]}) asserts nothing"
 
 
@@ -118,8 +133,13 @@ def check_file(root: pathlib.Path, path: pathlib.PurePath) -> Iterator[str]:
 
 
 def main(root: pathlib.Path) -> int:
-    listing = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=root,
-                             check=True, capture_output=True, text=True).stdout
+    listing = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard", "-z"],
+        cwd=root,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
     errors = []
     for name in sorted(set(listing.split("\0")) - {""}):
         if (root / name).is_file():

@@ -42,9 +42,10 @@ struct Config {
 
   void describe(Section& s) {
     s.field("seed", seed, "seed of everything random in training", at_least(0));
-    s.field("resume", resume,
-            "auto: go on from the run's last checkpoint if there is one; must: fail if there is "
-            "none; never: start anew");
+    s.field(
+        "resume", resume,
+        "what to do with an unfinished run of this config. Runs cannot be resumed yet: auto and "
+        "never start a new one, must is refused");
     s.section("run", run);
     s.section("model", model);
     s.section("data", data);

@@ -51,6 +51,9 @@ Result<void> validate(const LoadedConfig& loaded) {
   rules.refuse(c.transform.mean.size() != c.transform.std.size(),
                c.transform.std.empty() ? "transform.mean" : "transform.std",
                "mean and std must have one value per channel each");
+  rules.refuse(c.resume == Resume::Must, "resume",
+               "this version cannot resume a run yet; it can start from its weights: "
+               "model.weights=runs/<project>/<id>/checkpoints/last");
   rules.refuse(c.model.finetune && c.model.weights.empty() && c.model.file.empty(),
                "model.finetune",
                "needs weights to start from: put a .safetensors or .pt/.pth file somewhere and "

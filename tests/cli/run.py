@@ -18,6 +18,7 @@ tests/fixtures. Steps of one file share the folder; each is a bash command of it
 Trailing blanks and empty lines before the next step do not count; the temporary folder's path is
 printed as <TMP>. --update writes what was seen into the steps that failed.
 """
+
 import argparse
 import concurrent.futures
 import dataclasses
@@ -36,6 +37,7 @@ TIMEOUT_S = 120
 @dataclasses.dataclass
 class Step:
     """One command and what it must print; `preface` is the text before it."""
+
     preface: list[str]
     command: list[str]
     expected: list[str]
@@ -97,7 +99,7 @@ def split_preface(step: Step) -> list[str]:
 
 def line_matches(pattern: str, line: str) -> bool:
     if pattern.startswith("<REGEX> "):
-        return re.fullmatch(pattern[len("<REGEX> "):], line) is not None
+        return re.fullmatch(pattern[len("<REGEX> ") :], line) is not None
     return pattern == line
 
 
@@ -108,23 +110,39 @@ def matches(expected: list[str], actual: list[str]) -> bool:
         if pattern == "<ANY>":
             reachable = set(range(min(reachable), len(actual) + 1)) if reachable else set()
         else:
-            reachable = {n + 1 for n in reachable
-                         if n < len(actual) and line_matches(pattern, actual[n])}
+            reachable = {
+                n + 1 for n in reachable if n < len(actual) and line_matches(pattern, actual[n])
+            }
     return len(actual) in reachable
 
 
 def clean_environment(folder: str, bin_folder: pathlib.Path) -> dict[str, str]:
-    kept = {key: value for key, value in os.environ.items()
-            if not key.startswith("KEDGE_") and key not in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME")}
-    return kept | {"PATH": f"{bin_folder}:{os.environ['PATH']}", "HOME": folder, "TERM": "dumb",
-                   "LC_ALL": "C.UTF-8", "FIXTURES": str(ROOT / "tests/fixtures")}
+    kept = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith("KEDGE_") and key not in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME")
+    }
+    return kept | {
+        "PATH": f"{bin_folder}:{os.environ['PATH']}",
+        "HOME": folder,
+        "TERM": "dumb",
+        "LC_ALL": "C.UTF-8",
+        "FIXTURES": str(ROOT / "tests/fixtures"),
+    }
 
 
 def run_step(step: Step, folder: str, environment: dict[str, str]) -> tuple[list[str], int]:
     try:
-        done = subprocess.run(["bash", "-c", "\n".join(step.command)], cwd=folder, env=environment,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, timeout=TIMEOUT_S, check=False)
+        done = subprocess.run(
+            ["bash", "-c", "\n".join(step.command)],
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=TIMEOUT_S,
+            check=False,
+        )
         output, status = done.stdout, done.returncode
     except subprocess.TimeoutExpired as error:
         output, status = (error.stdout or b"") + b"\n(stopped: took too long)\n", 124
@@ -145,9 +163,14 @@ def run_file(path: pathlib.Path, bin_folder: pathlib.Path, update: bool) -> str:
             if matches(step.expected, output) and status == step.status:
                 continue
             seen = dataclasses.replace(step, expected=output, status=status)
-            report += difflib.unified_diff(step.render()[len(step.preface):],
-                                           seen.render()[len(step.preface):],
-                                           f"{path.name}, expected", "seen", lineterm="", n=99)
+            report += difflib.unified_diff(
+                step.render()[len(step.preface) :],
+                seen.render()[len(step.preface) :],
+                f"{path.name}, expected",
+                "seen",
+                lineterm="",
+                n=99,
+            )
             if update:
                 step.expected, step.status = output, status
     if update and report:
@@ -157,8 +180,9 @@ def run_file(path: pathlib.Path, bin_folder: pathlib.Path, update: bool) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--update", action="store_true")
     parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/bin")
     parser.add_argument("files", nargs="*", type=pathlib.Path)

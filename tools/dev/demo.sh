@@ -57,6 +57,6 @@ Trained to $percent. What next:
   export PATH="\$PWD/build/bin:\$PATH"
   kedge train $config optimizer.lr=0.002     change a value and train again
   kedge config reference                                     every key and what it means
-  kedge init my-project                                      a folder of your own to start from
-  docs/tutorials/                                            one page per task
+  kedge init cifar10 my-project                              a folder of your own to start from
+  docs/README.md                                             a page per verb
 END

@@ -59,7 +59,8 @@ check_format() {
 
 changed_files() {
   { git diff --name-only HEAD; git ls-files -o --exclude-standard;
-    git diff --name-only HEAD~1 HEAD 2>/dev/null || true; } | sort -u | grep -E '^src/.*\.cc$' | grep -v '_test\.cc$' |
+    git diff --name-only HEAD~1 HEAD 2>/dev/null || true; } |
+    sort -u | grep -E '^src/.*\.cc$' | grep -v '_test\.cc$' |
     while read -r file; do
       [[ ! -f $file ]] || echo "$file"
     done

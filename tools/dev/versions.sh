@@ -41,5 +41,5 @@ be843086d18f7c794fe43d9f3378c0c556fd09151a2375ed1943ff703c144970"
 # Debian and Ubuntu packages (docs/dependencies.md says what each is for). On Ubuntu 22.04 the
 # compiler is g++-12: its own g++ 11 has no <expected>.
 build_tools=(cmake ninja ccache mold git python3 curl)
-build_libraries=(libyaml-cpp-dev nlohmann-json3-dev libfmt-dev libcli11-dev libxxhash-dev
+build_libraries=(libyaml-cpp-dev nlohmann-json3-dev libfmt-dev libxxhash-dev
   libjpeg-dev libpng-dev zlib1g-dev libgtest-dev libgmock-dev)

@@ -100,7 +100,10 @@ class ConvNet(nn.Module):
 
         def stage(cin, cout):
             return nn.Sequential(
-                nn.Conv2d(cin, cout, 5, padding=2), nn.BatchNorm2d(cout), nn.ReLU(), nn.MaxPool2d(2)
+                nn.Conv2d(cin, cout, 5, padding=2),
+                nn.BatchNorm2d(cout),
+                nn.ReLU(),
+                nn.MaxPool2d(2),
             )
 
         self.layer1 = stage(1, 16)

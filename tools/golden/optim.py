@@ -46,7 +46,9 @@ def run_optimizer(make, flatten=False):
     parameters = {}
     for index, (name, shape) in enumerate(SHAPES.items()):
         value = initial(index, shape)
-        parameters[name] = torch.nn.Parameter(value.flatten(1) if flatten and value.dim() > 2 else value)
+        parameters[name] = torch.nn.Parameter(
+            value.flatten(1) if flatten and value.dim() > 2 else value
+        )
     optimizers = make(parameters)
     kept = {}
     for step in range(1, STEPS + 1):
@@ -68,10 +70,17 @@ def muon(lr, weight_decay, momentum):
         matrices = [p for p in parameters.values() if p.dim() == 2]
         others = [p for p in parameters.values() if p.dim() < 2]
         return [
-            torch.optim.Muon(matrices, lr=lr, weight_decay=weight_decay, momentum=momentum,
-                             nesterov=True, adjust_lr_fn="match_rms_adamw"),
+            torch.optim.Muon(
+                matrices,
+                lr=lr,
+                weight_decay=weight_decay,
+                momentum=momentum,
+                nesterov=True,
+                adjust_lr_fn="match_rms_adamw",
+            ),
             torch.optim.AdamW(others, lr=lr, weight_decay=weight_decay),
         ]
+
     return make
 
 
@@ -82,24 +91,36 @@ def optimizer_cases():
     yield "sgd", {"lr": 0.05, **zero}, one(o.SGD, lr=0.05)
     yield "sgd", {"lr": 0.05, **zero, "weight_decay": 0.01}, one(o.SGD, lr=0.05, weight_decay=0.01)
     yield "sgd", {"lr": 0.05, "momentum": 0.9, "weight_decay": 0.01}, one(
-        o.SGD, lr=0.05, momentum=0.9, weight_decay=0.01)
+        o.SGD, lr=0.05, momentum=0.9, weight_decay=0.01
+    )
     yield "sgd", {"lr": 0.05, "momentum": 0.9, "nesterov": True, "weight_decay": 0.01}, one(
-        o.SGD, lr=0.05, momentum=0.9, nesterov=True, weight_decay=0.01)
+        o.SGD, lr=0.05, momentum=0.9, nesterov=True, weight_decay=0.01
+    )
     for name, kind in (("adam", o.Adam), ("adamw", o.AdamW)):
         yield name, {"lr": 0.01}, one(kind, lr=0.01, weight_decay=0)
-        yield name, {"lr": 0.01, "weight_decay": 0.1, "beta1": 0.8, "beta2": 0.95, "eps": 1e-6}, one(
-            kind, lr=0.01, weight_decay=0.1, betas=(0.8, 0.95), eps=1e-6)
+        yield name, {
+            "lr": 0.01,
+            "weight_decay": 0.1,
+            "beta1": 0.8,
+            "beta2": 0.95,
+            "eps": 1e-6,
+        }, one(kind, lr=0.01, weight_decay=0.1, betas=(0.8, 0.95), eps=1e-6)
     yield "rmsprop", {"lr": 0.01, **zero}, one(o.RMSprop, lr=0.01)
     yield "rmsprop", {"lr": 0.01, "momentum": 0.9, "alpha": 0.95, "weight_decay": 0.05}, one(
-        o.RMSprop, lr=0.01, momentum=0.9, alpha=0.95, weight_decay=0.05)
+        o.RMSprop, lr=0.01, momentum=0.9, alpha=0.95, weight_decay=0.05
+    )
     yield "adagrad", {"lr": 0.05, "eps": 1e-10}, one(o.Adagrad, lr=0.05, eps=1e-10)
     yield "adagrad", {"lr": 0.05, "weight_decay": 0.05}, one(
-        o.Adagrad, lr=0.05, weight_decay=0.05, eps=1e-8)
+        o.Adagrad, lr=0.05, weight_decay=0.05, eps=1e-8
+    )
     yield "adafactor", {"lr": 0.05}, one(o.Adafactor, lr=0.05)
-    yield "adafactor", {"lr": 0.3, "weight_decay": 0.05}, one(o.Adafactor, lr=0.3, weight_decay=0.05)
+    yield "adafactor", {"lr": 0.3, "weight_decay": 0.05}, one(
+        o.Adafactor, lr=0.3, weight_decay=0.05
+    )
     yield "lion", {"lr": 0.01, "beta2": 0.99}, one(Lion, lr=0.01, betas=(0.9, 0.99))
     yield "lion", {"lr": 0.01, "beta1": 0.95, "beta2": 0.98, "weight_decay": 0.1}, one(
-        Lion, lr=0.01, betas=(0.95, 0.98), weight_decay=0.1)
+        Lion, lr=0.01, betas=(0.95, 0.98), weight_decay=0.1
+    )
     # Newton-Schulz runs in bfloat16, whose last bit depends on the machine's matrix units; the
     # small rate keeps 20 steps of such differences (2^-9 * lr each) below the tolerance.
     yield "muon", {"lr": 2e-4, "momentum": 0.95, "weight_decay": 0.1}, muon(2e-4, 0.1, 0.95)
@@ -108,8 +129,13 @@ def optimizer_cases():
 def optimizers():
     cases = []
     for name, options, make in optimizer_cases():
-        cases.append({"name": name, "options": options,
-                      "parameters": run_optimizer(make, flatten=name == "muon")})
+        cases.append(
+            {
+                "name": name,
+                "options": options,
+                "parameters": run_optimizer(make, flatten=name == "muon"),
+            }
+        )
     return cases
 
 
@@ -130,15 +156,20 @@ def curve(make, peak, steps=POINTS, metrics=None):
 
 def warmed(make, warmup, start):
     def sequence(optimizer):
-        first = lr_scheduler.LinearLR(optimizer, start_factor=start, end_factor=1, total_iters=warmup)
+        first = lr_scheduler.LinearLR(
+            optimizer, start_factor=start, end_factor=1, total_iters=warmup
+        )
         return lr_scheduler.SequentialLR(optimizer, [first, make(optimizer)], milestones=[warmup])
+
     return sequence
 
 
 def plateau_metrics():
     """Falls, stalls within the threshold, jumps, falls again."""
-    return [1.0 / (1 + min(i, 8)) + (1e-6 if i > 20 else 0) - (0.02 if i > 40 else 0)
-            for i in range(POINTS)]
+    return [
+        1.0 / (1 + min(i, 8)) + (1e-6 if i > 20 else 0) - (0.02 if i > 40 else 0)
+        for i in range(POINTS)
+    ]
 
 
 def schedules():
@@ -147,8 +178,11 @@ def schedules():
     makers = [
         ("none", {}, lambda o: s.LambdaLR(o, lambda t: 1.0)),
         ("step", {"step_size": 7, "gamma": 0.5}, lambda o: s.StepLR(o, 7, 0.5)),
-        ("multi_step", {"milestones": [5, 20, 33], "gamma": 0.3},
-         lambda o: s.MultiStepLR(o, [5, 20, 33], 0.3)),
+        (
+            "multi_step",
+            {"milestones": [5, 20, 33], "gamma": 0.3},
+            lambda o: s.MultiStepLR(o, [5, 20, 33], 0.3),
+        ),
         ("exponential", {"gamma": 0.95}, lambda o: s.ExponentialLR(o, 0.95)),
     ]
     cases = []
@@ -159,26 +193,56 @@ def schedules():
             ("cosine", {"floor": 0.05}, lambda o: s.CosineAnnealingLR(o, rest, 0.05 * peak)),
             ("linear", {}, lambda o: s.LinearLR(o, 1.0, 0.0, rest)),
             ("linear", {"floor": 0.1, "length": 30}, lambda o: s.LinearLR(o, 1.0, 0.1, 30)),
-            ("inverse_sqrt", {}, lambda o: s.LambdaLR(
-                o, lambda t: math.sqrt(max(1, warmup) / (max(1, warmup) + t)))),
+            (
+                "inverse_sqrt",
+                {},
+                lambda o: s.LambdaLR(
+                    o, lambda t: math.sqrt(max(1, warmup) / (max(1, warmup) + t))
+                ),
+            ),
         ]
         for name, options, make in makers + ended:
             made = warmed(make, warmup, start) if warmup else make
-            cases.append({"name": name, "peak": peak,
-                          "options": {**options, "warmup": warmup, "warmup_start": start},
-                          "rates": curve(made, peak)})
+            cases.append(
+                {
+                    "name": name,
+                    "peak": peak,
+                    "options": {**options, "warmup": warmup, "warmup_start": start},
+                    "rates": curve(made, peak),
+                }
+            )
     for options in ({}, {"pct_start": 0.4, "div_factor": 10.0, "final_div_factor": 100.0}):
-        cases.append({"name": "one_cycle", "peak": peak, "options": options,
-                      "rates": curve(lambda o: s.OneCycleLR(o, peak, total_steps=POINTS,
-                                                            cycle_momentum=False, **options), peak)})
+        cases.append(
+            {
+                "name": "one_cycle",
+                "peak": peak,
+                "options": options,
+                "rates": curve(
+                    lambda o: s.OneCycleLR(
+                        o, peak, total_steps=POINTS, cycle_momentum=False, **options
+                    ),
+                    peak,
+                ),
+            }
+        )
     for more_is_better in (False, True):
         metrics = [(-m + 2 if more_is_better else m) for m in plateau_metrics()]
-        cases.append({"name": "plateau", "peak": peak, "metrics": metrics,
-                      "more_is_better": more_is_better,
-                      "options": {"gamma": 0.5, "patience": 4, "floor": 0.1},
-                      "rates": curve(lambda o: s.ReduceLROnPlateau(
-                          o, "max" if more_is_better else "min", 0.5, 4, min_lr=0.1 * peak),
-                          peak, metrics=metrics)})
+        cases.append(
+            {
+                "name": "plateau",
+                "peak": peak,
+                "metrics": metrics,
+                "more_is_better": more_is_better,
+                "options": {"gamma": 0.5, "patience": 4, "floor": 0.1},
+                "rates": curve(
+                    lambda o: s.ReduceLROnPlateau(
+                        o, "max" if more_is_better else "min", 0.5, 4, min_lr=0.1 * peak
+                    ),
+                    peak,
+                    metrics=metrics,
+                ),
+            }
+        )
     return cases
 
 
@@ -191,8 +255,13 @@ def clipping():
             parameter.grad = gradient(index, shape, 1)
             parameters.append(parameter)
         norm = torch.nn.utils.clip_grad_norm_(parameters, max_norm)
-        cases.append({"max_norm": max_norm, "norm": rounded(norm)[0],
-                      "gradients": {n: rounded(p.grad) for n, p in zip(SHAPES, parameters)}})
+        cases.append(
+            {
+                "max_norm": max_norm,
+                "norm": rounded(norm)[0],
+                "gradients": {n: rounded(p.grad) for n, p in zip(SHAPES, parameters)},
+            }
+        )
     return cases
 
 
@@ -234,8 +303,13 @@ def main():
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     FIXTURES.mkdir(parents=True, exist_ok=True)
-    for name, make in (("optimizers", optimizers), ("schedules", schedules), ("clipping", clipping),
-                       ("loss_scaling", loss_scaling), ("averaging", averaging)):
+    for name, make in (
+        ("optimizers", optimizers),
+        ("schedules", schedules),
+        ("clipping", clipping),
+        ("loss_scaling", loss_scaling),
+        ("averaging", averaging),
+    ):
         content = {"torch": torch.__version__.split("+")[0], "cases": make()}
         (FIXTURES / f"{name}.json").write_text(json.dumps(content, separators=(",", ":")) + "\n")
 
