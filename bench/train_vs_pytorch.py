@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """How fast does kedge train on the CPU, beside PyTorch with its DataLoader, on the same machine?
 
     python3 bench/train_vs_pytorch.py [--kedge PROGRAM] [--data data/cifar10] [--rounds 3]
