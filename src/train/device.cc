@@ -109,7 +109,9 @@ std::string describe_device(c10::Device device) {
                        render_bytes({facts.memory_bytes}), facts.capability_major,
                        facts.capability_minor);
   }
-  return fmt::format("CPU, {} threads, {}", at::get_num_threads(), at::get_cpu_capability());
+  const int threads = at::get_num_threads();
+  return fmt::format("CPU, {} thread{}, {}", threads, threads == 1 ? "" : "s",
+                     at::get_cpu_capability());
 }
 
 nlohmann::json device_facts(c10::Device device) {

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/log.h"
 #include "nn/loss.h"
@@ -42,16 +43,29 @@ void print_report(const SavedModel& saved, const Evaluation& evaluation, std::in
   fmt::print("checkpoint {} (epoch {}), {} samples\n", saved.path.string(),
              saved.state.value("epoch", 0), samples);
   for (const auto& [name, value] : evaluation.metrics) {
-    fmt::print("{:<12} {:.4f}\n", name, value);
+    fmt::print("{:<14} {:.4f}\n", name, value);
   }
   if (evaluation.skipped > 0) {
-    fmt::print("{:<12} {}\n", "skipped", evaluation.skipped);
+    fmt::print("{:<14} {}\n", "skipped", evaluation.skipped);
   }
   if (!evaluation.confusion.empty()) {
     const auto& names = saved.preparation.class_names;
     fmt::print("\n{}\n{}", render_class_scores(score_classes(evaluation.confusion, names)),
                render_confusion(evaluation.confusion, names));
   }
+}
+
+// Labels are positions in the list of classes, so that must be the one of the training.
+Result<void> check_classes(const std::vector<std::string>& found,
+                           const std::vector<std::string>& trained) {
+  if (found == trained) {
+    return {};
+  }
+  return fail(
+      ErrorKind::Usage,
+      fmt::format("the data has the classes [{}], but the model was trained on [{}]",
+                  fmt::join(found, ", "), fmt::join(trained, ", ")),
+      fmt::format("data.classes=[{}] chooses them, in this order", fmt::join(trained, ", ")));
 }
 
 Result<void> evaluate(const EvaluateOptions& options) {
@@ -68,6 +82,7 @@ Result<void> evaluate(const EvaluateOptions& options) {
     return fail(ErrorKind::Usage, "there is no validation part to evaluate on",
                 "use --train for the training part, or set data.path, data.val_ratio");
   }
+  KEDGE_TRY(check_classes(dataset->info().class_names, saved.preparation.class_names));
   const data::Pipeline pipeline = KEDGE_TRY(data::Pipeline::parse(saved.preparation.eval_steps));
   const std::int64_t batch_size =
       config.loader.eval_batch_size > 0 ? config.loader.eval_batch_size : config.loader.batch_size;

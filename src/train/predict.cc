@@ -188,6 +188,12 @@ class Predictor {
     data::Image image = KEDGE_TRY(data::read_image(item.image));
     Random random(0);
     pipeline_.apply(image, random);
+    const nn::Task& task = saved_.preparation.task;
+    if (image.channels != task.channels) {
+      return fail(ErrorKind::Usage,
+                  fmt::format("{} has {} channels, the model takes {}", item.image.string(),
+                              image.channels, task.channels));
+    }
     return image;
   }
 
@@ -246,6 +252,9 @@ class Predictor {
 
 // The steps of training's validation, between what files may differ in: colour and size.
 Result<data::Pipeline> make_pipeline(const Preparation& preparation) {
+  if (preparation.task.is_language()) {
+    return data::Pipeline::parse({});
+  }
   std::vector<std::string> steps;
   if (preparation.task.channels == 1) {
     steps.emplace_back("grey");
@@ -270,7 +279,26 @@ Result<std::size_t> count_done(const RowFile& file, const Rows& rows,
   return existing.size();
 }
 
+Result<void> check_options(const PredictOptions& options) {
+  const std::string ending = options.output.extension().string();
+  if (!options.output.empty() && ending != ".csv" && ending != ".jsonl") {
+    return fail(ErrorKind::Usage,
+                fmt::format("cannot tell the format of '{}'", options.output.string()),
+                "end it in .csv or .jsonl");
+  }
+  if (options.top_k < 1) {
+    return fail(ErrorKind::Usage,
+                fmt::format("--top-k is {}, but must be at least 1", options.top_k));
+  }
+  if (options.batch_size < 1) {
+    return fail(ErrorKind::Usage,
+                fmt::format("--batch is {}, but must be at least 1", options.batch_size));
+  }
+  return {};
+}
+
 Result<void> predict(const PredictOptions& options) {
+  KEDGE_TRY(check_options(options));
   SavedModel saved = KEDGE_TRY(load_saved_model(options.model, options.overrides));
   apply_compute_settings(*saved.config);
   const at::Device device = KEDGE_TRY(choose_device(saved.config->train.device));
@@ -278,8 +306,8 @@ Result<void> predict(const PredictOptions& options) {
   const bool is_language = saved.preparation.task.is_language();
   const auto items = KEDGE_TRY(list_items(options.input, is_language));
   const Rows rows(options.output.extension() == ".jsonl", is_language, options.top_k);
-  RowFile file = KEDGE_TRY(
-      RowFile::open(options.output.empty() ? Path("/dev/stdout") : options.output, rows.header()));
+  RowFile file = KEDGE_TRY(options.output.empty() ? RowFile::open_stdout(rows.header())
+                                                  : RowFile::open(options.output, rows.header()));
   const std::size_t done = KEDGE_TRY(count_done(file, rows, items, options.output));
   if (done > 0) {
     say("{} of {} rows are there already", done, items.size());
@@ -287,7 +315,7 @@ Result<void> predict(const PredictOptions& options) {
   Predictor predictor(saved, device, KEDGE_TRY(make_pipeline(saved.preparation)), options.top_k);
   Progress progress("predict", static_cast<std::int64_t>(items.size() - done), "items");
   std::int64_t errors = 0;
-  const auto batch_size = static_cast<std::size_t>(std::max<std::int64_t>(options.batch_size, 1));
+  const auto batch_size = static_cast<std::size_t>(options.batch_size);
   for (std::size_t start = done; start < items.size(); start += batch_size) {
     const auto batch = std::span(items).subspan(start, std::min(batch_size, items.size() - start));
     const std::vector<Answer> answers = predictor.answer(batch);

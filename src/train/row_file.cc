@@ -56,6 +56,19 @@ Result<RowFile> RowFile::open(const Path& path, const std::string& header) {
   return file;
 }
 
+Result<RowFile> RowFile::open_stdout(const std::string& header) {
+  RowFile file;
+  file.path_ = "standard output";
+  file.fd_ = OwnedFd(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0));
+  if (file.fd_.get() < 0) {
+    return std::unexpected(io_error("cannot write", file.path_, errno));
+  }
+  if (!header.empty()) {
+    KEDGE_TRY(file.append({header}));
+  }
+  return file;
+}
+
 Result<void> RowFile::append(const std::vector<std::string>& rows) {
   std::string text;
   for (const std::string& row : rows) {

@@ -16,6 +16,9 @@ class RowFile {
   // `header` is the first line (empty: none); an existing file must begin with it.
   static Result<RowFile> open(const Path& path, const std::string& header);
 
+  // Rows for whoever reads standard output: nothing is read back, cut off or resumed.
+  static Result<RowFile> open_stdout(const std::string& header);
+
   // Rows that were there when the file was opened, the header not counted.
   const std::vector<std::string>& existing() const { return existing_; }
 

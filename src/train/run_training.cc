@@ -14,6 +14,7 @@
 #include "nn/weights.h"
 #include "train/device.h"
 #include "train/precision.h"
+#include "train/saved_model.h"
 #include "train/torch_guard.h"
 #include "train/trainer.h"
 
@@ -61,9 +62,13 @@ Result<std::unique_ptr<nn::Model>> make_trained_model(const config::Config& conf
                                                       const Setup& setup) {
   torch::manual_seed(static_cast<std::uint64_t>(config.seed));
   auto model = KEDGE_TRY(nn::make_model(config.model, setup.preparation.task));
-  const auto report = KEDGE_TRY(nn::apply_weights(*model, config.model));
+  config::ModelConfig start = config.model;
+  if (!start.weights.empty() && std::filesystem::is_directory(start.weights)) {
+    start.weights = weights_of(KEDGE_TRY(find_checkpoint(start.weights))).string();
+  }
+  const auto report = KEDGE_TRY(nn::apply_weights(*model, start));
   if (!config.model.weights.empty()) {
-    say("weights: {} tensors from {}{}", report.loaded, config.model.weights,
+    say("weights: {} tensors from {}{}", report.loaded, start.weights,
         report.new_head.empty() ? "" : fmt::format("; the head {} is new", model->head()));
   }
   model->to(setup.device);
@@ -125,6 +130,7 @@ Result<std::unique_ptr<Setup>> make_setup(const config::Config& config) {
           .type = setup->precision == config::Precision::Bf16Pure ? at::kBFloat16 : at::kFloat,
           .channels_last = config.train.channels_last});
   make_loaders(config, *setup);
+  KEDGE_TRY(check_metric_names(config, setup->preparation, setup->val_loader != nullptr));
   return setup;
 }
 
@@ -210,7 +216,8 @@ void say_summary(Reporter& reporter, const TrainSummary& summary, std::uint64_t 
                   render_count(summary.samples_per_s), render_seconds({summary.epoch_seconds_mean}),
                   render_bytes({peak_bytes})));
   if (summary.skipped > 0) {
-    reporter.say(fmt::format("skipped  {} samples that could not be decoded", summary.skipped));
+    reporter.say(
+        fmt::format("skipped  {} samples an epoch: they could not be decoded", summary.skipped));
   }
   if (summary.best_value) {
     reporter.say(fmt::format("best     {} {:.4f} (epoch {})", summary.best_metric,

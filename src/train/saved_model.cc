@@ -9,7 +9,6 @@
 #include "nn/weights.h"
 
 namespace kedge::train {
-namespace {
 
 Result<Path> find_checkpoint(const Path& path) {
   if (std::filesystem::exists(path / "manifest.json")) {
@@ -25,7 +24,10 @@ Result<Path> find_checkpoint(const Path& path) {
               "name a run folder (runs/<project>/<id>) or a folder under its checkpoints/");
 }
 
-}  // namespace
+Path weights_of(const Path& checkpoint) {
+  const Path averaged = checkpoint / "ema.safetensors";
+  return std::filesystem::exists(averaged) ? averaged : checkpoint;
+}
 
 checkpoint::Part HostCopies::part(std::string name, const nn::NamedTensors& tensors) {
   checkpoint::Part part{.name = std::move(name), .tensors = {}};
@@ -59,10 +61,7 @@ Result<SavedModel> load_saved_model(const Path& path, const std::vector<std::str
       {.text = saved.state["config"].get<std::string>(), .overrides = overrides}));
   saved.preparation = KEDGE_TRY(Preparation::from_json(saved.state["preparation"]));
   saved.model = KEDGE_TRY(nn::make_model(saved.config->model, saved.preparation.task));
-  // The averaged weights are the ones that were validated.
-  const bool is_averaged = checkpoint.has_part("ema");
-  KEDGE_TRY(
-      nn::load_weights(*saved.model, is_averaged ? saved.path / "ema.safetensors" : saved.path));
+  KEDGE_TRY(nn::load_weights(*saved.model, weights_of(saved.path)));
   saved.model->set_training(false);
   return saved;
 }

@@ -24,6 +24,13 @@ class HostCopies {
 
 nn::NamedTensors parameters_and_buffers(const nn::Model& model);
 
+// `path` if it is a checkpoint folder; of a run folder its best checkpoint, else its last.
+Result<Path> find_checkpoint(const Path& path);
+
+// The weights of a checkpoint that are to be used: the averaged ones where there are any, because
+// those were validated.
+Path weights_of(const Path& checkpoint);
+
 struct SavedModel {
   config::LoadedConfig config;
   Preparation preparation;

@@ -7,7 +7,28 @@
 #include <fmt/format.h>
 #include <torch/types.h>
 
+#include "core/nearest.h"
+#include "dist/process_group.h"
+#include "train/meters.h"
+
 namespace kedge::train {
+namespace {
+
+// The first sample, or with data.on_error: skip the first that can be decoded.
+Result<void> read_first(const data::Dataset& dataset, bool may_skip, data::Sample& sample) {
+  Result<void> read = dataset.read(0, sample);
+  for (std::int64_t i = 1; !read && may_skip && i < dataset.size(); ++i) {
+    read = dataset.read(i, sample);
+  }
+  if (!read && may_skip) {
+    return fail(read.error().kind,
+                fmt::format("none of the {} training samples can be decoded; the last: {}",
+                            dataset.size(), read.error().message));
+  }
+  return read;
+}
+
+}  // namespace
 
 nlohmann::json Preparation::to_json() const {
   return {{"task",
@@ -64,6 +85,10 @@ Result<Preparation> prepare(const config::Config& config, const data::Dataset& d
   preparation.eval_steps = eval_pipeline.steps();
   nn::Task& task = preparation.task;
   if (info.kind == data::SampleKind::Tokens) {
+    if (config.train.mixup > 0) {
+      return fail(ErrorKind::Usage, "train.mixup mixes images, but the data are tokens",
+                  "leave train.mixup out");
+    }
     task.context = info.context;
     task.vocab = config.model.vocab.value_or(info.vocab);
     if (task.vocab < info.vocab) {
@@ -74,7 +99,7 @@ Result<Preparation> prepare(const config::Config& config, const data::Dataset& d
     return preparation;
   }
   data::Sample sample;
-  KEDGE_TRY(dataset.read(0, sample));
+  KEDGE_TRY(read_first(dataset, config.data.on_error == config::OnError::Skip, sample));
   Random random(0);
   eval_pipeline.apply(sample.image, random);
   task.height = sample.image.height;
@@ -97,6 +122,35 @@ Result<Preparation> prepare(const config::Config& config, const data::Dataset& d
                             preparation.normalise.mean.size(), task.channels));
   }
   return preparation;
+}
+
+Result<void> check_metric_names(const config::Config& config, const Preparation& preparation,
+                                bool has_validation) {
+  const bool is_language = preparation.task.is_language();
+  const auto group = dist::make_single_process_group();
+  std::vector<std::string> known;
+  const auto add = [&](const std::string& prefix, std::int64_t classes) {
+    for (const auto& [name, value] :
+         Meters({.classes = classes, .is_language = is_language}).read(prefix, *group)) {
+      known.push_back(name);
+    }
+  };
+  add("train/", config.train.mixup > 0 ? 0 : preparation.task.classes);
+  if (has_validation) {
+    add("val/", preparation.task.classes);
+  }
+  const auto check = [&](bool is_used, const char* key, const std::string& name) -> Result<void> {
+    if (!is_used || std::ranges::find(known, name) != known.end()) {
+      return {};
+    }
+    Error error = unknown_name("metric", name, known);
+    error.message = fmt::format("{}: {}", key, error.message);
+    return std::unexpected(std::move(error));
+  };
+  KEDGE_TRY(
+      check(!config.checkpoint.metric.empty(), "checkpoint.metric", config.checkpoint.metric));
+  KEDGE_TRY(check(config.early_stop.patience > 0, "early_stop.metric", config.early_stop.metric));
+  return check(config.schedule.name == "plateau", "schedule.metric", config.schedule.metric);
 }
 
 void use_channels_last(const nn::Model& model) {

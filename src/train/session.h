@@ -36,6 +36,11 @@ void apply_compute_settings(const config::Config& config);
 Result<Preparation> prepare(const config::Config& config, const data::Dataset& dataset,
                             const data::Pipeline& eval_pipeline);
 
+// Early stopping, the best checkpoint and plateau watch metrics by name; a name that this training
+// never reports is a Usage error.
+Result<void> check_metric_names(const config::Config& config, const Preparation& preparation,
+                                bool has_validation);
+
 // 4-D weights in NHWC order, where the convolutions are fastest.
 void use_channels_last(const nn::Model& model);
 

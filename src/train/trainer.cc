@@ -35,6 +35,21 @@ nn::NamedTensors trainable_parameters(const nn::Model& model) {
   return trainable;
 }
 
+// Where the numbers are finite but too large: the parameter that grew most.
+std::string describe_largest(const nn::NamedTensors& parameters) {
+  std::string largest;
+  double size = -1;
+  for (const auto& [name, tensor] : parameters) {
+    const double here = tensor.numel() > 0 ? tensor.abs().max().item<double>() : 0;
+    if (here > size) {
+      size = here;
+      largest = name;
+    }
+  }
+  return fmt::format("inputs and parameters are finite, the largest is {:.2g} in {}", size,
+                     largest);
+}
+
 std::string default_best_metric(const TrainerParts& parts) {
   if (parts.evaluator == nullptr) {
     return "train/loss";
@@ -96,12 +111,13 @@ Result<void> Trainer::train_epoch() {
   parts_.train_loader.start_epoch(epoch_);
   std::int64_t items = 0;
   epoch_samples_ = 0;
+  epoch_skipped_ = 0;
   for (std::int64_t index = 0; !is_out_of_steps(); ++index) {
     const auto batch = KEDGE_TRY(parts_.train_loader.next());
     if (batch == nullptr) {
       break;
     }
-    summary_.skipped += batch->skipped;
+    epoch_skipped_ += batch->skipped;
     // Every image of a batch may have been skipped; with many ranks the last may not reach all.
     if (batch->count > 0) {
       // The last group of an epoch may hold fewer batches; its mean is over those.
@@ -155,7 +171,8 @@ Result<void> Trainer::learn(const Inputs& inputs, std::int64_t group_size) {
     // On the CPU the loss is there to be read; on a GPU only log points look, to not wait.
     shown_loss_ = loss.item<double>();
     if (config_.train.stop_on_nan && !std::isfinite(shown_loss_)) {
-      return std::unexpected(describe_nonfinite(inputs, shown_loss_));
+      return std::unexpected(describe_nonfinite(
+          inputs, fmt::format("the loss of step {} (epoch {})", step_ + 1, epoch_ + 1)));
     }
   }
   if ((step_ + 1) % config_.train.log_every == 0) {
@@ -214,13 +231,14 @@ Result<void> Trainer::take_logged_loss() {
   const std::array<track::Scalar, 2> scalars = {{{"train/step_loss", reading->value}, {"lr", lr}}};
   parts_.run.log(reading->step, scalars);
   if (config_.train.stop_on_nan && !std::isfinite(reading->value)) {
-    return std::unexpected(describe_nonfinite({}, reading->value));
+    return std::unexpected(describe_nonfinite(
+        {}, fmt::format("the loss of step {} (epoch {})", reading->step, epoch_ + 1)));
   }
   return {};
 }
 
-Error Trainer::describe_nonfinite(const Inputs& inputs, double loss) {
-  std::string culprit = "the loss itself (every input and parameter is finite)";
+Error Trainer::describe_nonfinite(const Inputs& inputs, std::string_view when) const {
+  std::string culprit = "the loss itself; " + describe_largest(trainable_);
   if (inputs.x.defined() && inputs.x.is_floating_point() &&
       !inputs.x.isfinite().all().item<bool>()) {
     culprit = "the input batch";
@@ -229,15 +247,25 @@ Error Trainer::describe_nonfinite(const Inputs& inputs, double loss) {
   } else if (inputs.x.defined()) {
     const torch::NoGradGuard no_grad;
     if (!parts_.model.forward(inputs.x).isfinite().all().item<bool>()) {
-      culprit = "the model's scores (every input and parameter is finite)";
+      culprit = "the model's scores; " + describe_largest(trainable_);
     }
   }
   return {
-      ErrorKind::Corrupt,
-      fmt::format("the loss became {} at step {} (epoch {}); first bad tensor: {}", loss, step_ + 1,
-                  epoch_ + 1, culprit),
+      ErrorKind::Corrupt, fmt::format("{} is not finite; first bad tensor: {}", when, culprit),
       "lower optimizer.lr, add schedule.warmup or train.clip_norm, or try train.precision=fp32; "
       "train.stop_on_nan=false trains on regardless"};
+}
+
+// A GPU is only asked at log points, and the last step's damage first shows in the validation.
+Result<void> Trainer::check_finite(const Metrics& metrics) const {
+  for (const char* name : {"train/loss", "val/loss"}) {
+    const auto found = metrics.find(name);
+    if (config_.train.stop_on_nan && found != metrics.end() && !std::isfinite(found->second)) {
+      return std::unexpected(
+          describe_nonfinite({}, fmt::format("{} after step {} (epoch {})", name, step_, epoch_)));
+    }
+  }
+  return {};
 }
 
 Result<void> Trainer::end_epoch(double seconds) {
@@ -247,6 +275,8 @@ Result<void> Trainer::end_epoch(double seconds) {
   if (parts_.evaluator != nullptr && is_due) {
     metrics.merge(KEDGE_TRY(validate()));
   }
+  summary_.skipped = std::max(summary_.skipped, epoch_skipped_);
+  KEDGE_TRY(check_finite(metrics));
   bool is_best = false;
   if (const auto found = metrics.find(best_metric_); found != metrics.end()) {
     is_best = best_.observe(found->second);
@@ -307,6 +337,7 @@ Result<Metrics> Trainer::validate() {
   if (!evaluation) {
     return std::unexpected(std::move(evaluation).error());
   }
+  epoch_skipped_ += evaluation->skipped;
   parts_.reporter.evaluation(step_, *evaluation, parts_.preparation, *parts_.val);
   return std::move(evaluation->metrics);
 }

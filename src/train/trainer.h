@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "config/load.h"
 #include "core/result.h"
@@ -57,7 +58,7 @@ struct TrainSummary {
   double seconds = 0;
   double samples_per_s = 0;  // of training alone, without validation
   double epoch_seconds_mean = 0;
-  std::int64_t skipped = 0;  // samples left out because they could not be decoded
+  std::int64_t skipped = 0;  // samples per epoch that could not be decoded, validation included
   bool is_stopped_early = false;
 };
 
@@ -75,7 +76,8 @@ class Trainer {
   void apply_gradients();
   void reduce_gradients();
   Result<void> take_logged_loss();
-  Error describe_nonfinite(const Inputs& inputs, double loss);
+  Error describe_nonfinite(const Inputs& inputs, std::string_view when) const;
+  Result<void> check_finite(const Metrics& metrics) const;
   Result<void> end_epoch(double seconds);
   Result<Metrics> validate();
   Result<void> save(const std::string& name);
@@ -97,6 +99,7 @@ class Trainer {
   std::int64_t step_ = 0;   // finished optimizer steps
   std::int64_t samples_ = 0;
   std::int64_t epoch_samples_ = 0;
+  std::int64_t epoch_skipped_ = 0;
   double train_seconds_ = 0;
   nlohmann::json history_ = nlohmann::json::array();
   TrainSummary summary_;
