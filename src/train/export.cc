@@ -5,6 +5,7 @@
 #include "checkpoint/tensor_file.h"
 #include "core/log.h"
 #include "core/units.h"
+#include "nn/onnx_export.h"
 #include "nn/script_export.h"
 #include "train/saved_model.h"
 #include "train/torch_guard.h"
@@ -23,9 +24,11 @@ Result<void> export_model(const Path& model, const Path& output) {
                                             {{"format", "pt"}, {"kedge", metadata}}));
   } else if (ending == ".pt" || ending == ".ts") {
     KEDGE_TRY(nn::write_script(*saved.model, saved.preparation.task, metadata, output));
+  } else if (ending == ".onnx") {
+    KEDGE_TRY(nn::write_onnx(*saved.model, saved.preparation.task, metadata, output));
   } else {
     return fail(ErrorKind::Usage, fmt::format("cannot tell the format of '{}'", output.string()),
-                "end it in .safetensors (weights) or .pt (TorchScript)");
+                "end it in .safetensors (weights), .pt (TorchScript) or .onnx");
   }
   say("wrote {} ({}) from {}", output.string(), render_bytes({KEDGE_TRY(size_of_file(output))}),
       saved.path.string());

@@ -6,7 +6,8 @@
 
 namespace kedge::train {
 
-// The output's ending says what is written: .safetensors (weights), .pt or .ts (TorchScript).
+// The output's ending says what is written: .safetensors (weights), .pt or .ts (TorchScript),
+// .onnx.
 Result<void> run_export(const Path& model, const Path& output);
 
 }  // namespace kedge::train

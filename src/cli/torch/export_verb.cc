@@ -9,7 +9,9 @@ Result<void> run_export(const Invocation& invocation) {
       .usage = "kedge export MODEL OUTPUT",
       .text =
           "Writes a trained model (a run or checkpoint folder) for other programs. The output's\n"
-          "ending says how: .safetensors (weights) or .pt (TorchScript, for torch.jit.load).",
+          "ending says how: .safetensors (weights), .pt (TorchScript, for torch.jit.load) or "
+          ".onnx\n"
+          "(opset 17, for onnxruntime and others; batches of any size).",
       .flags = {}};
   const auto arguments = KEDGE_TRY(parse_or_help(invocation.args, help));
   if (!arguments) {
