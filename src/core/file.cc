@@ -90,6 +90,12 @@ Result<std::string> read_file(const Path& path) {
 }
 
 Result<void> write_file_atomic(const Path& path, std::string_view content) {
+  // Renaming over /dev/full would leave the machine without it.
+  struct stat info{};
+  if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
+    return fail(ErrorKind::Io, fmt::format("cannot write {}: not a file", path.string()),
+                "name a file, or one that does not exist yet");
+  }
   const Path beside = path.string() + ".tmp" + std::to_string(::getpid());
   const auto write = [&]() -> Result<void> {
     const OwnedFd fd(::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));

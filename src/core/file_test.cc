@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "core/result.h"
 #include "core/scratch_folder.h"
@@ -40,6 +41,15 @@ TEST(File, writing_to_a_full_device_is_an_error_with_a_hint) {
   ASSERT_FALSE(written);
   EXPECT_THAT(written.error().message, HasSubstr("No space left on device"));
   EXPECT_THAT(written.error().hint, HasSubstr("free some space"));
+}
+
+TEST(File, a_device_or_pipe_is_never_replaced_by_a_file) {
+  const ScratchFolder folder;
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  const auto written = write_file_atomic(folder / "pipe", "x");
+  ASSERT_FALSE(written);
+  EXPECT_THAT(written.error().message, HasSubstr("not a file"));
+  EXPECT_TRUE(std::filesystem::is_fifo(folder / "pipe"));
 }
 
 TEST(File, a_full_disk_leaves_the_old_content_and_no_litter) {

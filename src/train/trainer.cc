@@ -81,7 +81,7 @@ Trainer::Trainer(TrainerParts parts)
 
 Result<TrainSummary> Trainer::run() {
   const Clock::time_point started = Clock::now();
-  while (epoch_ < config_.train.epochs && !is_out_of_steps() && !summary_.is_stopped_early) {
+  while (!is_over()) {
     const Clock::time_point epoch_started = Clock::now();
     KEDGE_TRY(train_epoch());
     const double seconds = seconds_since(epoch_started);
@@ -271,7 +271,7 @@ Result<void> Trainer::check_finite(const Metrics& metrics) const {
 Result<void> Trainer::end_epoch(double seconds) {
   Metrics metrics = meters_.read("train/", parts_.group);
   const std::int64_t every = config_.train.eval_every;
-  const bool is_due = is_last_epoch() || (every > 0 && epoch_ % every == 0);
+  const bool is_due = is_over() || (every > 0 && epoch_ % every == 0);
   if (parts_.evaluator != nullptr && is_due) {
     metrics.merge(KEDGE_TRY(validate()));
   }
@@ -282,6 +282,16 @@ Result<void> Trainer::end_epoch(double seconds) {
     is_best = best_.observe(found->second);
     summary_.best_epoch = is_best ? epoch_ : summary_.best_epoch;
   }
+  record_epoch(metrics, seconds, is_best);
+  if (const auto found = metrics.find(config_.schedule.metric); found != metrics.end()) {
+    parts_.learning_rate.schedule().observe(
+        found->second, more_is_better(config::Goal::Auto, config_.schedule.metric));
+  }
+  consider_stopping(metrics);
+  return save_if_due(is_best);
+}
+
+void Trainer::record_epoch(const Metrics& metrics, double seconds, bool is_best) {
   const EpochFacts facts = {
       .epoch = epoch_,
       .epochs = config_.train.epochs,
@@ -300,30 +310,33 @@ Result<void> Trainer::end_epoch(double seconds) {
   parts_.run.log_epoch(epoch_, step_, scalars);
   history_.push_back({{"epoch", epoch_}, {"step", step_}, {"metrics", metrics}});
   summary_.last = metrics;
+}
 
-  if (const auto found = metrics.find(config_.schedule.metric); found != metrics.end()) {
-    parts_.learning_rate.schedule().observe(
-        found->second, more_is_better(config::Goal::Auto, config_.schedule.metric));
+Result<void> Trainer::save_if_due(bool is_best) {
+  if (!config_.checkpoint.enabled) {
+    return {};
   }
-  if (config_.checkpoint.enabled) {
-    const std::int64_t save_every = config_.checkpoint.every;
-    if (is_best) {
-      KEDGE_TRY(save("best"));
-    }
-    if (is_last_epoch() || (save_every > 0 && epoch_ % save_every == 0)) {
-      KEDGE_TRY(save("last"));
-    }
+  if (is_best) {
+    KEDGE_TRY(save("best"));
   }
-  if (const auto found = metrics.find(config_.early_stop.metric);
-      config_.early_stop.patience > 0 && found != metrics.end()) {
-    early_stop_.observe(found->second);
-    if (early_stop_.since() >= config_.early_stop.patience) {
-      summary_.is_stopped_early = true;
-      parts_.reporter.say(fmt::format("early stopping: {} has not improved for {} epochs",
-                                      config_.early_stop.metric, early_stop_.since()));
-    }
+  const std::int64_t every = config_.checkpoint.every;
+  if (is_over() || (every > 0 && epoch_ % every == 0)) {
+    KEDGE_TRY(save("last"));
   }
   return {};
+}
+
+void Trainer::consider_stopping(const Metrics& metrics) {
+  const auto found = metrics.find(config_.early_stop.metric);
+  if (config_.early_stop.patience == 0 || found == metrics.end()) {
+    return;
+  }
+  early_stop_.observe(found->second);
+  if (early_stop_.since() >= config_.early_stop.patience) {
+    summary_.is_stopped_early = true;
+    parts_.reporter.say(fmt::format("early stopping: {} has not improved for {} epochs",
+                                    config_.early_stop.metric, early_stop_.since()));
+  }
 }
 
 Result<Metrics> Trainer::validate() {
@@ -369,8 +382,8 @@ Result<void> Trainer::save(const std::string& name) {
   return checkpoint::write_checkpoint(parts_.run.path() / "checkpoints" / name, shards, state);
 }
 
-bool Trainer::is_last_epoch() const {
-  return epoch_ >= config_.train.epochs || is_out_of_steps();
+bool Trainer::is_over() const {
+  return epoch_ >= config_.train.epochs || is_out_of_steps() || summary_.is_stopped_early;
 }
 
 bool Trainer::is_out_of_steps() const {

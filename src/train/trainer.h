@@ -79,9 +79,12 @@ class Trainer {
   Error describe_nonfinite(const Inputs& inputs, std::string_view when) const;
   Result<void> check_finite(const Metrics& metrics) const;
   Result<void> end_epoch(double seconds);
+  void record_epoch(const Metrics& metrics, double seconds, bool is_best);
+  Result<void> save_if_due(bool is_best);
+  void consider_stopping(const Metrics& metrics);
   Result<Metrics> validate();
   Result<void> save(const std::string& name);
-  bool is_last_epoch() const;
+  bool is_over() const;  // no epoch comes after the finished ones
   bool is_out_of_steps() const;
 
   TrainerParts parts_;
