@@ -4,6 +4,7 @@
 Needs a Python with torch and safetensors, named by $KEDGE_PEER_PYTHON; skipped without.
 $KEDGE_BIN is the folder of the programs (default: build/bin).
 """
+
 import json
 import os
 import pathlib
@@ -34,8 +35,16 @@ class InteropTest(unittest.TestCase):
         for label, first in (("cat", 0), ("dog", 100)):
             (cls.folder / "pets" / label).mkdir(parents=True)
             for i in range(5):
-                subprocess.run([sys.executable, MAKE_PNG, "16", str(first + i),
-                                cls.folder / f"pets/{label}/{i}.png"], check=True)
+                subprocess.run(
+                    [
+                        sys.executable,
+                        MAKE_PNG,
+                        "16",
+                        str(first + i),
+                        cls.folder / f"pets/{label}/{i}.png",
+                    ],
+                    check=True,
+                )
         (cls.folder / "config.yaml").write_text(CONFIG)
         cls.kedge("train", "run.id=a")
         cls.run_folder = cls.folder / "runs/default/a"
@@ -44,14 +53,17 @@ class InteropTest(unittest.TestCase):
 
     @classmethod
     def kedge(cls, *words: str) -> str:
-        done = subprocess.run([BIN / "kedge", *words], cwd=cls.folder, capture_output=True, text=True,
-                              check=False)
+        done = subprocess.run(
+            [BIN / "kedge", *words], cwd=cls.folder, capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout
 
     def test_safetensors_opens_exports_and_checkpoints(self):
         exported = safetensors.torch.load_file(self.folder / "model.safetensors")
-        averaged = safetensors.torch.load_file(self.run_folder / "checkpoints/best/ema.safetensors")
+        averaged = safetensors.torch.load_file(
+            self.run_folder / "checkpoints/best/ema.safetensors"
+        )
         plain = safetensors.torch.load_file(self.run_folder / "checkpoints/best/model.safetensors")
         self.assertEqual(set(exported), set(plain))
         for name, tensor in exported.items():
@@ -73,7 +85,9 @@ class InteropTest(unittest.TestCase):
             name, *cells = row.split(",")
             pixels = numpy.asarray(Image.open(self.folder / "pets" / name).convert("RGB"))
             x = torch.from_numpy(pixels.copy()).permute(2, 0, 1).float() / 255
-            x = (x - torch.tensor(facts["mean"]).view(-1, 1, 1)) / torch.tensor(facts["std"]).view(-1, 1, 1)
+            x = (x - torch.tensor(facts["mean"]).view(-1, 1, 1)) / torch.tensor(facts["std"]).view(
+                -1, 1, 1
+            )
             with torch.no_grad():
                 scores = script(x.unsqueeze(0)).softmax(1)[0]
             for label, score in zip(cells[0::2], cells[1::2]):
@@ -90,10 +104,17 @@ class InteropTest(unittest.TestCase):
         self.assertEqual(back(torch.zeros(3, 3, 16, 16)).shape, (3, 2))
         self.assertFalse(torch.equal(back.state_dict()["1.weight"], net.state_dict()["1.weight"]))
         # A rate of 0 gives the state dict back bit by bit.
-        self.kedge("train", "run.id=still", "model.file=net.pt", "model.weights=net.pth",
-                   "optimizer.lr=0", "ema.decay=0")
+        self.kedge(
+            "train",
+            "run.id=still",
+            "model.file=net.pt",
+            "model.weights=net.pth",
+            "optimizer.lr=0",
+            "ema.decay=0",
+        )
         still = safetensors.torch.load_file(
-            self.folder / "runs/default/still/checkpoints/last/model.safetensors")
+            self.folder / "runs/default/still/checkpoints/last/model.safetensors"
+        )
         for name, tensor in net.state_dict().items():
             self.assertTrue(torch.equal(still[name], tensor), name)
 
@@ -110,4 +131,5 @@ if __name__ == "__main__":
     import safetensors.torch
     import torch
     from PIL import Image
+
     unittest.main()

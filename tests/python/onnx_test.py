@@ -49,7 +49,9 @@ def worst_difference(model, channels, size, folder):
     session = onnxruntime.InferenceSession(f"{folder}/model.onnx")
     worst = 0.0
     for count in BATCHES:
-        x = torch.randn(count, channels, size, size, generator=torch.Generator().manual_seed(count))
+        x = torch.randn(
+            count, channels, size, size, generator=torch.Generator().manual_seed(count)
+        )
         expected = script(x).detach().numpy()
         (found,) = session.run(["output"], {"input": x.numpy()})
         worst = max(worst, float(numpy.abs(found - expected).max() / numpy.abs(expected).max()))
