@@ -89,7 +89,8 @@ Result<std::string> read_file(const Path& path) {
   }
 }
 
-Result<void> write_file_atomic(const Path& path, std::string_view content) {
+Result<void> replace_file(const Path& path,
+                          const std::function<Result<void>(const Path& beside)>& write) {
   // Renaming over /dev/full would leave the machine without it.
   struct stat info{};
   if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
@@ -97,7 +98,19 @@ Result<void> write_file_atomic(const Path& path, std::string_view content) {
                 "name a file, or one that does not exist yet");
   }
   const Path beside = path.string() + ".tmp" + std::to_string(::getpid());
-  const auto write = [&]() -> Result<void> {
+  Result<void> written = write(beside);
+  if (written && ::rename(beside.c_str(), path.c_str()) != 0) {
+    written = std::unexpected(io_error("cannot rename to", path, errno));
+  }
+  if (!written) {
+    ::unlink(beside.c_str());
+    return written;
+  }
+  return sync_dir(path.has_parent_path() ? path.parent_path() : Path("."));
+}
+
+Result<void> write_file_atomic(const Path& path, std::string_view content) {
+  return replace_file(path, [&](const Path& beside) -> Result<void> {
     const OwnedFd fd(::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
     if (fd.get() < 0) {
       return std::unexpected(io_error("cannot write", path, errno));
@@ -106,16 +119,8 @@ Result<void> write_file_atomic(const Path& path, std::string_view content) {
     if (::fsync(fd.get()) != 0) {
       return std::unexpected(io_error("cannot sync", path, errno));
     }
-    if (::rename(beside.c_str(), path.c_str()) != 0) {
-      return std::unexpected(io_error("cannot rename to", path, errno));
-    }
     return {};
-  };
-  if (auto written = write(); !written) {
-    ::unlink(beside.c_str());
-    return written;
-  }
-  return sync_dir(path.has_parent_path() ? path.parent_path() : Path("."));
+  });
 }
 
 Result<void> make_dirs(const Path& path) {

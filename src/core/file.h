@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,6 +22,10 @@ Result<std::string> read_file(const Path& path);
 // Readers see the old content or the new, never a part: written beside, synced, renamed, and the
 // folder synced, because rename() alone is atomic but not durable.
 Result<void> write_file_atomic(const Path& path, std::string_view content);
+
+// The same for a writer of its own: `write` makes and syncs the file at the path it is given.
+Result<void> replace_file(const Path& path,
+                          const std::function<Result<void>(const Path& beside)>& write);
 
 Result<void> make_dirs(const Path& path);
 Result<void> sync_dir(const Path& path);

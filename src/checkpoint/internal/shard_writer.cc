@@ -144,19 +144,10 @@ Result<WrittenShard> write_shard(const Path& path, std::span<const TensorView> t
 
 Result<void> write_safetensors(const Path& path, std::span<const TensorView> tensors,
                                const std::map<std::string, std::string>& metadata) {
-  const Path beside = path.string() + ".tmp" + std::to_string(::getpid());
-  const auto write = [&]() -> Result<void> {
+  return replace_file(path, [&](const Path& beside) -> Result<void> {
     KEDGE_TRY(write_shard(beside, tensors, metadata));
-    if (::rename(beside.c_str(), path.c_str()) != 0) {
-      return std::unexpected(io_error("cannot rename to", path, errno));
-    }
     return {};
-  };
-  if (auto written = write(); !written) {
-    ::unlink(beside.c_str());
-    return written;
-  }
-  return sync_dir(path.has_parent_path() ? path.parent_path() : Path("."));
+  });
 }
 
 }  // namespace kedge::checkpoint
