@@ -1,10 +1,14 @@
 #include "core/process.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <sstream>
+#include <thread>
 #include <utility>
 
 #include <fcntl.h>
@@ -15,6 +19,9 @@
 
 namespace kedge {
 namespace {
+
+using Clock = std::chrono::steady_clock;
+using Deadline = std::optional<Clock::time_point>;
 
 struct Pipe {
   OwnedFd read;
@@ -37,10 +44,17 @@ struct ChildPlan {
   int input;
   int output;
   int errors;
-  int failure;  // where errno goes when the program cannot be started
+  int failure;     // where errno goes when the program cannot be started
+  bool has_group;  // of its own, so that it can be killed with all it started
 };
 
 [[noreturn]] void become(const ChildPlan& plan) {
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  if (plan.has_group) {
+    ::setpgid(0, 0);
+  }
   const bool is_ready = ::dup2(plan.input, STDIN_FILENO) >= 0 &&
                         ::dup2(plan.output, STDOUT_FILENO) >= 0 &&
                         ::dup2(plan.errors, STDERR_FILENO) >= 0 &&
@@ -63,27 +77,59 @@ bool read_some(int fd, std::string& text) {
   return count > 0 || (count < 0 && errno == EINTR);
 }
 
-// Reads both pipes as they fill: a child that fills one while we read the other would hang.
-void read_both(int output, int errors, ProcessResult& result) {
+// What poll() waits at most: -1 for ever.
+int milliseconds_until(const Deadline& deadline) {
+  if (!deadline) {
+    return -1;
+  }
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline - Clock::now());
+  return static_cast<int>(std::max<std::int64_t>(left.count(), 0));
+}
+
+// Reads both pipes as they fill: a child that fills one while we read the other would hang. False
+// when the deadline came first.
+bool read_both(int output, int errors, const Deadline& deadline, ProcessResult& result) {
   std::array<pollfd, 2> fds = {pollfd{output, POLLIN, 0}, pollfd{errors, POLLIN, 0}};
   const std::array<std::string*, 2> texts = {&result.output, &result.errors};
   while (fds[0].fd >= 0 || fds[1].fd >= 0) {
-    if (::poll(fds.data(), fds.size(), -1) < 0 && errno != EINTR) {
-      return;
+    const int ready = ::poll(fds.data(), fds.size(), milliseconds_until(deadline));
+    if (ready < 0 && errno != EINTR) {
+      return true;
     }
-    for (std::size_t i = 0; i < fds.size(); ++i) {
+    if (deadline && Clock::now() >= *deadline) {
+      return false;
+    }
+    for (std::size_t i = 0; ready > 0 && i < fds.size(); ++i) {
       if (fds[i].fd >= 0 && fds[i].revents != 0 && !read_some(fds[i].fd, *texts[i])) {
         fds[i].fd = -1;  // poll() passes over negative ones
       }
     }
   }
+  return true;
 }
 
-int wait_for(pid_t child) {
+// The exit code, or nothing when the deadline came first.
+std::optional<int> wait_for(pid_t child, const Deadline& deadline) {
   int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  pid_t ended = 0;
+  while ((ended = ::waitpid(child, &status, deadline ? WNOHANG : 0)) != child) {
+    if (ended < 0 && errno != EINTR) {
+      return 0;  // the program ignores SIGCHLD: nobody keeps exit codes
+    }
+    if (deadline && Clock::now() >= *deadline) {
+      return std::nullopt;
+    }
+    if (ended == 0) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
   }
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+void kill_group(pid_t child) {
+  ::kill(-child, SIGKILL);
+  ::kill(child, SIGKILL);  // in case it had no time to make its group
+  wait_for(child, std::nullopt);
 }
 
 }  // namespace
@@ -120,6 +166,7 @@ Result<ProcessResult> run_process(const Command& command) {
   const std::string file = std::filesystem::absolute(*program).string();
   std::vector<std::string> args = command.args;
   std::vector<char*> pointers;
+  pointers.reserve(args.size() + 1);
   for (std::string& arg : args) {
     pointers.push_back(arg.data());
   }
@@ -130,7 +177,10 @@ Result<ProcessResult> run_process(const Command& command) {
                        .input = input.get(),
                        .output = output.write.get(),
                        .errors = errors.write.get(),
-                       .failure = failure.write.get()};
+                       .failure = failure.write.get(),
+                       .has_group = command.timeout.has_value()};
+  const Deadline deadline =
+      command.timeout ? Deadline(Clock::now() + *command.timeout) : std::nullopt;
   const pid_t child = ::fork();
   if (child < 0) {
     return fail(ErrorKind::Io, fmt::format("cannot start {}: {}", file, std::strerror(errno)));
@@ -142,11 +192,20 @@ Result<ProcessResult> run_process(const Command& command) {
   errors.write = OwnedFd();
   failure.write = OwnedFd();
   ProcessResult result;
-  read_both(output.read.get(), errors.read.get(), result);
+  std::optional<int> exit_code;
+  if (read_both(output.read.get(), errors.read.get(), deadline, result)) {
+    exit_code = wait_for(child, deadline);
+  }
+  if (!exit_code) {
+    kill_group(child);
+    return fail(ErrorKind::Unavailable,
+                fmt::format("{} did not end within {} ms", command.args.front(),
+                            command.timeout.value_or(std::chrono::milliseconds(0)).count()));
+  }
+  result.exit_code = *exit_code;
   int start_error = 0;
   const bool has_failed =
       ::read(failure.read.get(), &start_error, sizeof start_error) == sizeof start_error;
-  result.exit_code = wait_for(child);
   if (has_failed) {
     return fail(
         start_error == ENOENT ? ErrorKind::NotFound : ErrorKind::Io,

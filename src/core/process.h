@@ -1,6 +1,7 @@
 // Other programs, run to their end without a shell: what they print, how they end.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +15,8 @@ namespace kedge {
 struct Command {
   std::vector<std::string> args;  // the program first; looked up in PATH unless it has a slash
   Path folder = {};               // where it runs; empty: here
+  // How long it may take: then it and what it started are killed, and the error is Unavailable.
+  std::optional<std::chrono::milliseconds> timeout = {};
 };
 
 struct ProcessResult {
@@ -26,6 +29,7 @@ struct ProcessResult {
 
 // Runs the command with an empty stdin and waits for it. A program that runs and fails is a value
 // with its exit code; one that cannot be started is an error (NotFound when it does not exist).
+// It starts with no signal blocked, whatever the calling thread blocks.
 Result<ProcessResult> run_process(const Command& command);
 
 // The program's file, or nothing when it is not installed.
