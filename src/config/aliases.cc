@@ -25,10 +25,10 @@ constexpr auto kAliases = std::to_array<Alias>({
     {"wandb_project", "run.project"},
     {"use_checkpoint", "checkpoint.enabled"},
     {"checkpoint_every", "checkpoint.every"},
+    {"simulate_crash", "train.simulate_crash"},
     {"use_wandb", "", "kedge always tracks, into the run folder; no account is needed"},
     {"wandb_mode", "", "kedge always writes locally first"},
     {"checkpoint_path", "", "checkpoints are kept in the run folder, under checkpoints/"},
-    {"simulate_crash", "", "not simulated; kill the process to try what happens"},
     {"upload_checkpoint", "", "checkpoints stay in the run folder"},
 });
 
@@ -59,6 +59,9 @@ const Alias* find_alias(std::string_view name) {
 std::string translate_alias_value(std::string_view name, const std::string& value) {
   if (name == "resume") {
     return value == "true" ? "auto" : value == "false" ? "never" : value;
+  }
+  if (name == "simulate_crash") {
+    return value == "true" ? "random" : value == "false" ? "never" : value;
   }
   if (name == "mixed_precision" && value == "none") {
     return "fp32";

@@ -42,10 +42,9 @@ struct Config {
 
   void describe(Section& s) {
     s.field("seed", seed, "seed of everything random in training", at_least(0));
-    s.field(
-        "resume", resume,
-        "what to do with an unfinished run of this config. Runs cannot be resumed yet: auto and "
-        "never start a new one, must is refused");
+    s.field("resume", resume,
+            "an unfinished run of this config, or the run that run.id names: auto goes on with it "
+            "if there is one, must refuses to start a new one, never starts a new one");
     s.section("run", run);
     s.section("model", model);
     s.section("data", data);

@@ -28,6 +28,7 @@ struct JobConfig {
   std::vector<std::string> setup = {};
   std::map<std::string, std::string> env = {};
   std::int64_t retries = 0;
+  Seconds checkpoint_every = {0};
 
   void describe(Section& s) {
     s.field("nodes", nodes, "machines", at_least(1));
@@ -47,6 +48,9 @@ struct JobConfig {
     s.field("setup", setup, "shell lines before the program: module load, conda activate, ...");
     s.field("env", env, "environment variables of the job");
     s.field("retries", retries, "times a failed job is run again", at_least(0));
+    s.field("checkpoint_every", checkpoint_every,
+            "save and exit with 85 after this long, so that HTCondor fetches the checkpoint and "
+            "starts the job again; 0: run to the end");
   }
 };
 

@@ -1,6 +1,7 @@
 #include "config/load.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cerrno>
 #include <cstdlib>
@@ -232,6 +233,17 @@ Result<void> add_document(Loader& loader, const std::string& text, const std::st
   return {};
 }
 
+// Where a run is kept, when it is saved and which job runs it do not change what is learned.
+bool changes_experiment(std::string_view path) {
+  constexpr auto kSections = std::to_array<std::string_view>({"run", "track", "job", "checkpoint"});
+  constexpr auto kKeys =
+      std::to_array<std::string_view>({"resume", "train.max_time", "train.simulate_crash",
+                                       "loader.workers", "loader.prefetch", "loader.pin_memory"});
+  const std::string_view section = path.substr(0, path.find('.'));
+  return std::ranges::find(kSections, section) == kSections.end() &&
+         std::ranges::find(kKeys, path) == kKeys.end();
+}
+
 Result<void> add_sweep_values(Loader& loader, const std::string& given) {
   if (given.empty()) {
     return {};
@@ -264,8 +276,7 @@ const Field* LoadedConfig::find(std::string_view path) const {
 std::string LoadedConfig::hash() const {
   Digest digest;
   for (const Field& field : fields_) {
-    const std::string section = field.path.substr(0, field.path.find('.'));
-    if (section != "run" && section != "track" && section != "job" && section != "resume") {
+    if (changes_experiment(field.path)) {
       digest.add(field.path + ": " + value_as_yaml(field) + "\n");
     }
   }
@@ -298,7 +309,7 @@ Result<LoadedConfig> load_config(const LoadOptions& options) {
 Result<Path> find_config_file(const std::string& given) {
   const char* variable = std::getenv("KEDGE_CONFIG");
   const std::string from = !given.empty() ? given : variable != nullptr ? variable : "";
-  const Path path = from.empty() ? Path("config.yaml") : Path(from);
+  Path path = from.empty() ? Path("config.yaml") : Path(from);
   std::error_code ignored;
   const bool is_folder = std::filesystem::is_directory(path, ignored);
   if (!is_folder && ::access(path.c_str(), R_OK) == 0) {

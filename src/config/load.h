@@ -38,7 +38,7 @@ class LoadedConfig {
 
   const Field* find(std::string_view path) const;
 
-  // Names values that make the same experiment: everything but run, track, job and resume.
+  // Names values that make the same experiment: not where it is kept, saved or run.
   std::string hash() const;
 
   Path file;

@@ -144,6 +144,7 @@ TEST_F(LoadTest, the_effective_file_reads_back_to_the_same_values) {
 
 TEST_F(LoadTest, the_hash_is_of_the_experiment_not_of_its_name) {
   EXPECT_EQ(load("run: {name: a}\n").hash(), load("run: {name: b}\n").hash());
+  EXPECT_EQ(load("checkpoint: {every: 5m}\n").hash(), load("train: {max_time: 1h}\n").hash());
   EXPECT_NE(load("seed: 1\n").hash(), load("seed: 2\n").hash());
 }
 
@@ -188,7 +189,7 @@ TEST_F(LoadTest, the_workshop_file_means_what_it_meant) {
   EXPECT_EQ(config->model.name, "resnet50");
   EXPECT_EQ(config->model.stem, Stem::Imagenet);
   EXPECT_EQ(config->resume, Resume::Auto);
-  EXPECT_EQ(config->checkpoint.every, 2);
+  EXPECT_EQ(config->checkpoint.every, "2");
   EXPECT_EQ(config->run.project, "ml-workflows-workshop");
   EXPECT_EQ(*config->data.val_ratio, 0.2);
   // Validation is not augmented, which the workshop's script got wrong.
@@ -215,9 +216,14 @@ TEST_F(LoadTest, implied_values_give_way_to_the_command_line) {
   EXPECT_EQ(load(kWorkshop, {"optimizer.name=sgd"})->optimizer.name, "sgd");
 }
 
+TEST_F(LoadTest, a_simulated_crash_happens_at_a_random_epoch) {
+  EXPECT_EQ(load("simulate_crash: true\n")->train.simulate_crash, "random");
+  EXPECT_EQ(load("simulate_crash: false\n")->train.simulate_crash, "never");
+}
+
 TEST_F(LoadTest, keys_that_are_off_need_no_note) {
-  EXPECT_TRUE(load("simulate_crash: false\n").notes.empty());
-  EXPECT_THAT(load("simulate_crash: true\n").notes, testing::SizeIs(1));
+  EXPECT_TRUE(load("upload_checkpoint: false\n").notes.empty());
+  EXPECT_THAT(load("upload_checkpoint: true\n").notes, testing::SizeIs(1));
 }
 
 TEST_F(LoadTest, agents_pass_flat_keys_with_dashes) {

@@ -17,6 +17,12 @@ constexpr std::array<std::string_view, 3> enum_names(Goal) {
   return {"auto", "maximize", "minimize"};
 }
 
+enum class Watch : std::uint8_t { None, Parameters, Gradients, All };
+
+constexpr std::array<std::string_view, 4> enum_names(Watch) {
+  return {"none", "parameters", "gradients", "all"};
+}
+
 struct RunConfig {
   std::string project = "default";
   std::string name = "";
@@ -43,6 +49,9 @@ struct TrackConfig {
   std::string log_file = "";
   bool confusion = true;
   std::int64_t predictions = 16;
+  Seconds system_every = {15};
+  Watch watch = Watch::None;
+  std::int64_t watch_every = 100;
 
   void describe(Section& s) {
     s.field("dir", dir, "where run folders are made: <dir>/<project>/<run id>/");
@@ -52,19 +61,42 @@ struct TrackConfig {
     s.field("confusion", confusion, "keep a confusion matrix of the validation set per epoch");
     s.field("predictions", predictions,
             "rows in the table of predictions kept per epoch; 0: no table", between(0, 1000));
+    s.field("system_every", system_every,
+            "time between samples of CPU, memory, disk, network and GPU; 0: none");
+    s.field("watch", watch, "histograms to log: of parameters, of gradients, of all, of none");
+    s.field("watch_every", watch_every, "steps between those histograms", at_least(1));
   }
 };
 
 struct CheckpointConfig {
   bool enabled = true;
-  std::int64_t every = 1;
+  std::string every = "auto";
+  std::string name = "step-{step:08}";
+  std::int64_t keep_last = 2;
+  std::int64_t keep_best = 1;
+  std::string keep_every = "never";
+  std::string fast_dir = "";
+  bool async = true;
+  bool verify = true;
   std::string metric = "";
   Goal goal = Goal::Auto;
 
   void describe(Section& s) {
     s.field("enabled", enabled, "save checkpoints at all");
-    s.field("every", every, "save the last state every so many epochs; 0: only at the end",
-            at_least(0));
+    s.field("every", every,
+            "when to save: 1 epoch, 500 steps, 10m, never (only at the end), or auto: as often as "
+            "loses least time, from the measured cost of a save and the failures seen. A plain "
+            "number counts epochs. The best and the last state are always saved");
+    s.field("name", name, "a checkpoint's folder, from {step}, {epoch}, {seed} and {run}");
+    s.field("keep_last", keep_last, "how many of the newest checkpoints to keep", at_least(1));
+    s.field("keep_best", keep_best, "how many of the best checkpoints to keep", at_least(0));
+    s.field("keep_every", keep_every,
+            "checkpoints to keep for ever: 10 epochs, 5000 steps; never: none");
+    s.field("fast_dir", fast_dir,
+            "a folder on fast local storage (/dev/shm, an SSD) that is saved to first; a copy to "
+            "the run folder follows in the background; empty: straight to the run folder");
+    s.field("async", async, "write beside the training; false: training waits for each save");
+    s.field("verify", verify, "read each checkpoint back before older ones are removed");
     s.field("metric", metric,
             "the metric that decides which checkpoint is best; empty: val/accuracy, or val/loss "
             "where there is no accuracy");

@@ -26,6 +26,7 @@ constexpr std::array<std::string_view, 3> enum_names(DeviceChoice) {
 struct TrainConfig {
   std::int64_t epochs = 10;
   std::int64_t max_steps = 0;
+  Seconds max_time = {0};
   DeviceChoice device = DeviceChoice::Auto;
   Precision precision = Precision::Fp32;
   std::int64_t accumulate = 1;
@@ -38,10 +39,14 @@ struct TrainConfig {
   std::int64_t log_every = 50;
   std::int64_t eval_every = 1;
   bool stop_on_nan = true;
+  std::string simulate_crash = "never";
 
   void describe(Section& s) {
     s.field("epochs", epochs, "passes over the training data", at_least(1));
     s.field("max_steps", max_steps, "stop after so many optimizer steps; 0: no limit", at_least(0));
+    s.field("max_time", max_time,
+            "save, stop and ask to be run again (exit 85) after this long; 0: no limit of our own, "
+            "only that of the Slurm or HTCondor job");
     s.field("device", device, "where to train; auto: cuda if there is one, else cpu");
     s.field("precision", precision,
             "fp32, bf16 or fp16 autocast, bf16-pure (weights too), or auto: bf16 where the device "
@@ -60,6 +65,10 @@ struct TrainConfig {
     s.field("eval_every", eval_every, "epochs between validations; 0: only after the last",
             at_least(0));
     s.field("stop_on_nan", stop_on_nan, "stop when the loss is NaN or infinite, naming the tensor");
+    s.field("simulate_crash", simulate_crash,
+            "to try resuming: `epoch 3` ends the process as that epoch begins, `random` at one of "
+            "the epochs 3 to 8, `step 120` kills it (SIGKILL) after that step; never: no crash. A "
+            "run that was resumed beyond the point goes on");
   }
 };
 

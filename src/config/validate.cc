@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "config/interval.h"
+
 namespace kedge::config {
 namespace {
 
@@ -20,6 +22,12 @@ class Rules {
       KEDGE_CHECK(field != nullptr, "a rule names a field");
       problems_.push_back(fmt::format("{}: {}: {}", field->origin, path, why));
     }
+  }
+
+  // When `parsed` is an error, complains with its words.
+  template <typename T>
+  void check(const Result<T>& parsed, std::string_view path) {
+    refuse(!parsed, path, parsed ? "" : parsed.error().message);
   }
 
   Result<void> result() const {
@@ -51,9 +59,6 @@ Result<void> validate(const LoadedConfig& loaded) {
   rules.refuse(c.transform.mean.size() != c.transform.std.size(),
                c.transform.std.empty() ? "transform.mean" : "transform.std",
                "mean and std must have one value per channel each");
-  rules.refuse(c.resume == Resume::Must, "resume",
-               "this version cannot resume a run yet; it can start from its weights: "
-               "model.weights=runs/<project>/<id>/checkpoints/last");
   rules.refuse(c.model.finetune && c.model.weights.empty() && c.model.file.empty(),
                "model.finetune",
                "needs weights to start from: put a .safetensors or .pt/.pth file somewhere and "
@@ -67,6 +72,9 @@ Result<void> validate(const LoadedConfig& loaded) {
                "works with loss.name cross_entropy");
   rules.refuse(c.train.mixup > 0 && c.loss.name == "nll", "train.mixup",
                "makes soft targets, which nll cannot take: use cross_entropy or mse");
+  rules.check(parse_save_interval(c.checkpoint.every), "checkpoint.every");
+  rules.check(parse_keep_interval(c.checkpoint.keep_every), "checkpoint.keep_every");
+  rules.check(parse_crash(c.train.simulate_crash), "train.simulate_crash");
   rules.refuse(c.train.precision == Precision::Fp16 && c.train.device == DeviceChoice::Cpu,
                "train.precision", "fp16 needs a GPU; use bf16 or fp32 on cpu");
   return rules.result();
