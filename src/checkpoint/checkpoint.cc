@@ -1,25 +1,20 @@
 #include "checkpoint/checkpoint.h"
 
-#include <algorithm>
-#include <cerrno>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
+#include "checkpoint/internal/folder.h"
 #include "checkpoint/internal/manifest.h"
+#include "checkpoint/internal/shard_reader.h"
 #include "checkpoint/internal/shard_writer.h"
 #include "checkpoint/tensor_file.h"
 #include "core/file.h"
@@ -28,90 +23,6 @@
 
 namespace kedge::checkpoint {
 namespace {
-
-constexpr std::string_view kManifest = "manifest.json";
-
-bool is_there(const Path& path) {
-  std::error_code error;
-  return std::filesystem::exists(path, error);
-}
-
-void remove_quietly(const Path& path) {
-  std::error_code error;
-  std::filesystem::remove_all(path, error);
-}
-
-// The complete checkpoint that a replacement moved aside; it is the current one only while `path`
-// itself is missing.
-Path aside_of(const Path& path) {
-  return path.string() + ".old";
-}
-
-Path without_trailing_slash(const Path& path) {
-  return path.has_filename() ? path : path.parent_path();
-}
-
-Result<void> rename_folder(const Path& from, const Path& to) {
-  if (::rename(from.c_str(), to.c_str()) != 0) {
-    return std::unexpected(io_error(fmt::format("cannot rename {} to", from.string()), to, errno));
-  }
-  return {};
-}
-
-bool is_part_name(std::string_view name) {
-  return !name.empty() && std::ranges::all_of(name, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
-  });
-}
-
-PartEntry describe(const Part& part, const std::string& file, WrittenShard shard) {
-  PartEntry entry{.name = part.name,
-                  .file = file,
-                  .size = shard.size,
-                  .header_hash = shard.header_hash,
-                  .tensors = {}};
-  for (WrittenTensor& written : shard.tensors) {
-    const TensorView& tensor = *written.tensor;
-    entry.tensors.push_back({.name = tensor.name,
-                             .type = tensor.type,
-                             .shape = tensor.shape,
-                             .slice_offset = std::vector<std::int64_t>(tensor.shape.size(), 0),
-                             .slice_shape = tensor.shape,
-                             .offset = written.offset,
-                             .bytes = tensor.bytes.size(),
-                             .chunks = std::move(written.chunks)});
-  }
-  return entry;
-}
-
-Result<void> write_folder(const Path& folder, std::span<const Part> parts,
-                          const nlohmann::json& state) {
-  KEDGE_TRY(make_dirs(folder));
-  Manifest manifest;
-  manifest.created = fmt::format("{:%FT%TZ}", fmt::gmtime(std::chrono::system_clock::now()));
-  manifest.state = state;
-  for (const Part& part : parts) {
-    KEDGE_CHECK(is_part_name(part.name), "parts have plain lower-case names");
-    const std::string file = part.name + ".safetensors";
-    WrittenShard shard = KEDGE_TRY(write_shard(folder / file, part.tensors, {{"format", "pt"}}));
-    manifest.parts.push_back(describe(part, file, std::move(shard)));
-  }
-  // Also syncs the folder.
-  return write_file_atomic(folder / kManifest, render_manifest(manifest));
-}
-
-// Between the two renames only <path>.old exists, and open() finds it there.
-Result<void> put_in_place(const Path& fresh, const Path& path) {
-  const Path aside = aside_of(path);
-  if (is_there(path)) {
-    remove_quietly(aside);
-    KEDGE_TRY(rename_folder(path, aside));
-  }
-  KEDGE_TRY(rename_folder(fresh, path));
-  KEDGE_TRY(sync_dir(path.has_parent_path() ? path.parent_path() : Path(".")));
-  remove_quietly(aside);
-  return {};
-}
 
 std::unexpected<Error> torn(const Path& path, std::string_view what) {
   return fail(ErrorKind::Corrupt, fmt::format("checkpoint {} is damaged: {}", path.string(), what),
@@ -164,21 +75,17 @@ Result<std::unique_ptr<TensorFile>> open_part(const Path& path, const PartEntry&
 Result<void> write_checkpoint(const Path& target, std::span<const Part> parts,
                               const nlohmann::json& state) {
   const Path path = without_trailing_slash(target);
-  if (is_there(path) && !is_there(path / kManifest)) {
-    return fail(ErrorKind::Usage,
-                fmt::format("{} exists and is not a checkpoint; it is left alone", path.string()),
-                "choose another name, or move it away");
-  }
-  const Path fresh = fmt::format("{}.tmp-{}", path.string(), ::getpid());
+  KEDGE_TRY(check_replaceable(path));
+  const Path fresh = temporary_of(path);
   remove_quietly(fresh);
-  auto written = write_folder(fresh, parts, state);
-  if (written) {
-    written = put_in_place(fresh, path);
-  }
-  if (!written) {
+  const auto written = write_folder(fresh, parts, state);
+  const auto done = written ? commit_folder(fresh, path) : std::unexpected(written.error());
+  if (!done) {
     remove_quietly(fresh);
+    return done;
   }
-  return written;
+  remove_aside(path);
+  return {};
 }
 
 Checkpoint::Checkpoint() = default;
@@ -193,12 +100,12 @@ Result<Checkpoint> Checkpoint::open(const Path& target) {
     checkpoint.path_ = aside_of(checkpoint.path_);
   }
   const Path& path = checkpoint.path_;
-  const Path file = path / kManifest;
+  const Path file = path / kManifestFile;
   if (!is_there(file)) {
-    return fail(ErrorKind::NotFound,
-                is_there(path)
-                    ? fmt::format("{} is not a checkpoint: it has no {}", path.string(), kManifest)
-                    : fmt::format("there is no checkpoint {}", path.string()));
+    return fail(ErrorKind::NotFound, is_there(path)
+                                         ? fmt::format("{} is not a checkpoint: it has no {}",
+                                                       path.string(), kManifestFile)
+                                         : fmt::format("there is no checkpoint {}", path.string()));
   }
   const std::string text = KEDGE_TRY(read_file(file));
   checkpoint.manifest_ = std::make_unique<Manifest>(KEDGE_TRY(parse_manifest(file, text)));
@@ -228,23 +135,26 @@ const TensorFile& Checkpoint::part(const std::string& name) const {
 
 Result<void> Checkpoint::verify() const {
   for (const PartEntry& part : manifest_->parts) {
-    const auto& tensors = parts_.at(part.name)->tensors();
-    for (std::size_t i = 0; i < tensors.size(); ++i) {
-      const TensorEntry& entry = part.tensors[i];
-      for (std::size_t chunk = 0; chunk < entry.chunks.size(); ++chunk) {
-        const std::size_t begin = chunk * kChunkBytes;
-        const std::size_t count =
-            std::min<std::size_t>(kChunkBytes, tensors[i].bytes.size() - begin);
-        if (xxh3_64(tensors[i].bytes.subspan(begin, count)) != entry.chunks[chunk]) {
-          return torn(path_, fmt::format("tensor '{}' in shard {} differs from its hash within "
-                                         "bytes {} to {} of the file",
-                                         entry.name, part.file, entry.offset + begin,
-                                         entry.offset + begin + count));
-        }
-      }
-    }
+    KEDGE_TRY(read_checked(path_, part,
+                           [](std::span<const std::uint8_t>) -> Result<void> { return {}; }));
   }
   return {};
+}
+
+std::vector<std::string> Checkpoint::part_names() const {
+  std::vector<std::string> names;
+  for (const PartEntry& part : manifest_->parts) {
+    names.push_back(part.name);
+  }
+  return names;
+}
+
+std::uint64_t Checkpoint::bytes() const {
+  std::uint64_t bytes = 0;
+  for (const PartEntry& part : manifest_->parts) {
+    bytes += part.size;
+  }
+  return bytes;
 }
 
 }  // namespace kedge::checkpoint

@@ -45,11 +45,20 @@ class Checkpoint {
   const nlohmann::json& state() const;
   const std::string& created() const;  // UTC, ISO 8601
 
+  const Path& path() const { return path_; }  // where it lies: what open() was given, or .old
+
+  std::uint64_t bytes() const;  // of all shards
+
+  std::vector<std::string> part_names() const;  // as they were written
   bool has_part(const std::string& name) const;
   const TensorFile& part(const std::string& name) const;
 
-  // Compares every chunk with its hash; the error names the first bad tensor, shard and offset.
+  // Reads every byte and compares it with its hash; the error names the first bad tensor, shard
+  // and offset.
   Result<void> verify() const;
+
+  // For this room.
+  const Manifest& manifest() const { return *manifest_; }
 
  private:
   Checkpoint();

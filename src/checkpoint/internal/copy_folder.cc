@@ -1,0 +1,53 @@
+#include "checkpoint/internal/copy_folder.h"
+
+#include <cerrno>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/internal/folder.h"
+#include "checkpoint/internal/manifest.h"
+#include "checkpoint/internal/shard_reader.h"
+#include "core/file.h"
+#include "core/result.h"
+
+namespace kedge::checkpoint {
+namespace {
+
+Result<void> copy_shard(const Path& source, const PartEntry& part, const Path& target) {
+  const OwnedFd fd(::open(target.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  if (fd.get() < 0) {
+    return std::unexpected(io_error("cannot write", target, errno));
+  }
+  KEDGE_TRY(read_checked(source, part, [&](std::span<const std::uint8_t> block) {
+    return write_all(fd.get(),
+                     std::string_view(reinterpret_cast<const char*>(block.data()), block.size()),
+                     target);
+  }));
+  if (::fsync(fd.get()) != 0) {
+    return std::unexpected(io_error("cannot sync", target, errno));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::uint64_t> copy_folder(const Checkpoint& source, const Path& fresh) {
+  KEDGE_TRY(make_dirs(fresh));
+  std::uint64_t bytes = 0;
+  for (const PartEntry& part : source.manifest().parts) {
+    KEDGE_TRY(copy_shard(source.path(), part, fresh / part.file));
+    bytes += part.size;
+  }
+  const std::string text = KEDGE_TRY(read_file(source.path() / kManifestFile));
+  KEDGE_TRY(parse_manifest(source.path() / kManifestFile, text));
+  KEDGE_TRY(write_file_atomic(fresh / kManifestFile, text));
+  return bytes + text.size();
+}
+
+}  // namespace kedge::checkpoint
