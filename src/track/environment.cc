@@ -1,7 +1,6 @@
 // What a run's surroundings were. Never the whole environment: it may hold secrets.
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -15,12 +14,12 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <pwd.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include "core/file.h"
 #include "core/process.h"
+#include "track/internal/identity.h"
 #include "track/internal/redact.h"
 #include "track/run.h"
 
@@ -48,51 +47,9 @@ constexpr std::array<const char*, 30> kJobVariables = {
     "OMP_NUM_THREADS",     "RANK",
     "WORLD_SIZE",          "LOCAL_RANK"};
 
-// The value behind `key` in files of "key<separator>value" lines; empty when there is none.
-std::string find_value(std::string_view text, std::string_view key, char separator) {
-  while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
-    const std::size_t at = line.find(separator);
-    if (at == std::string_view::npos) {
-      continue;
-    }
-    std::string_view name = line.substr(0, at);
-    std::string_view value = line.substr(at + 1);
-    while (!name.empty() && std::isspace(static_cast<unsigned char>(name.back())) != 0) {
-      name.remove_suffix(1);
-    }
-    while (!value.empty() && (value.front() == ' ' || value.front() == '"')) {
-      value.remove_prefix(1);
-    }
-    while (!value.empty() && value.back() == '"') {
-      value.remove_suffix(1);
-    }
-    if (name == key) {
-      return std::string(value);
-    }
-  }
-  return {};
-}
-
-std::string find_in_file(const Path& path, std::string_view key, char separator) {
-  const auto text = read_file(path);
-  return text ? find_value(*text, key, separator) : std::string();
-}
-
 std::uint64_t memory_bytes() {
   const std::string total = find_in_file("/proc/meminfo", "MemTotal", ':');
   return std::strtoull(total.c_str(), nullptr, 10) * 1024;  // "16318432 kB"
-}
-
-std::string user_name() {
-  const passwd* entry = ::getpwuid(::getuid());
-  return entry == nullptr ? std::to_string(::getuid()) : entry->pw_name;
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
 // What git prints, or empty where there is no git, no repository or no commit.
@@ -161,8 +118,9 @@ nlohmann::json collect_environment(int argc, const char* const* argv) {
   ::uname(&kernel);
   std::error_code error;
   const Path folder = std::filesystem::current_path(error);
-  return {{"host", host_name()},
-          {"user", user_name()},
+  return {{"kedge", KEDGE_VERSION},
+          {"host", find_host_name()},
+          {"user", find_user_name()},
           {"pid", ::getpid()},
           {"os", find_in_file("/etc/os-release", "PRETTY_NAME", '=')},
           {"kernel", kernel.release},

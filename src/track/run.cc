@@ -1,173 +1,32 @@
 #include "track/run.h"
 
-#include <array>
-#include <cerrno>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <random>
 #include <set>
 #include <span>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
-#include <fcntl.h>
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "core/file.h"
-#include "core/random.h"
 #include "core/result.h"
-#include "track/event_log.h"
-#include "track/internal/csv_table.h"
+#include "track/attempt.h"
+#include "track/internal/attempt_file.h"
+#include "track/internal/identity.h"
 #include "track/internal/names.h"
 #include "track/internal/recorder.h"
+#include "track/internal/run_folder.h"
 
 namespace kedge::track {
 namespace {
-
-// The first attempt's only writer; later attempts and other ranks get files of their own.
-constexpr std::string_view kWriter = "a1-r0";
-constexpr int kRunVersion = 1;
-
-std::string_view name_of(RunState state) {
-  constexpr std::array<std::string_view, 4> kNames = {"running", "finished", "failed",
-                                                      "interrupted"};
-  return kNames[static_cast<std::size_t>(state)];
-}
-
-std::string utc_now() {
-  return fmt::format("{:%FT%TZ}", fmt::gmtime(std::chrono::system_clock::now()));
-}
-
-std::string dump(const nlohmann::json& json) {
-  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-}
-
-Random make_random() {
-  std::random_device device;
-  return Random({device(), device(), static_cast<std::uint64_t>(::getpid())});
-}
-
-Error with_dir_hint(Error error) {
-  error.hint = "choose another folder for runs with track.dir=PATH" +
-               (error.hint.empty() ? std::string() : ", or " + error.hint);
-  return error;
-}
-
-struct Identity {
-  std::string id;
-  std::string name;
-  Path path;
-};
-
-// Makes the run's own folder; mkdir() tells for certain whether somebody else has it.
-Result<Identity> claim_folder(const RunStart& start) {
-  KEDGE_TRY(check_folder_name("run.project", start.project));
-  if (!start.id.empty()) {
-    KEDGE_TRY(check_folder_name("run.id", start.id));
-  }
-  const Path project = start.dir / start.project;
-  if (auto made = make_dirs(project); !made) {
-    return std::unexpected(with_dir_hint(made.error()));
-  }
-  Random random = make_random();
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  for (;;) {
-    Identity run;
-    run.id =
-        start.id.empty()
-            ? make_run_id(std::chrono::duration_cast<std::chrono::seconds>(now).count(), random)
-            : start.id;
-    run.name = start.name.empty() ? make_run_name(random) : start.name;
-    run.path = project / run.id;
-    if (::mkdir(run.path.c_str(), 0755) == 0) {
-      return run;
-    }
-    if (errno != EEXIST) {
-      return std::unexpected(with_dir_hint(io_error("cannot create folder", run.path, errno)));
-    }
-    if (!start.id.empty()) {
-      return fail(ErrorKind::Usage,
-                  fmt::format("run '{}' exists already in {}", run.id, project.string()),
-                  "choose another run.id, or leave it out to have one made up");
-    }
-  }
-}
-
-// The patch is text for people and tools: it gets a file of its own.
-Result<void> write_environment(const Path& path, nlohmann::json environment) {
-  const auto git = environment.is_object() ? environment.find("git") : environment.end();
-  if (git != environment.end() && git->is_object() && git->contains("patch")) {
-    const nlohmann::json patch = std::move((*git)["patch"]);
-    git->erase("patch");
-    if (patch.is_string() && !patch.get_ref<const std::string&>().empty()) {
-      KEDGE_TRY(write_file_atomic(path / "code.patch", patch.get_ref<const std::string&>()));
-      (*git)["patch_file"] = "code.patch";
-    }
-  }
-  return write_file_atomic(path / "environment.json", dump(environment));
-}
-
-nlohmann::json describe(const RunStart& start, const Identity& run) {
-  return {{"format", "kedge-run"},
-          {"version", kRunVersion},
-          {"id", run.id},
-          {"name", run.name},
-          {"project", start.project},
-          {"tags", start.tags},
-          {"notes", start.notes},
-          {"group", start.group},
-          {"job_type", start.job_type},
-          {"config_hash", start.config_hash},
-          {"data_digest", start.data_digest},
-          {"attempt", 1},
-          {"created", utc_now()},
-          {"state", name_of(RunState::Running)}};
-}
-
-Result<RecorderFiles> make_files(const RunStart& start, const Identity& run,
-                                 const nlohmann::json& description) {
-  const Path& path = run.path;
-  for (const char* folder : {"media", "checkpoints"}) {
-    KEDGE_TRY(make_dirs(path / folder));
-  }
-  KEDGE_TRY(write_file_atomic(path / "config.yaml", start.effective_config_text));
-  KEDGE_TRY(write_file_atomic(path / "config.user.yaml", start.config_file_text));
-  KEDGE_TRY(write_environment(path, start.environment));
-
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  auto log = KEDGE_TRY(EventLogWriter::create(
-      path / fmt::format("events-{}.klog", kWriter),
-      {.run = run.id,
-       .writer = std::string(kWriter),
-       .created_us = std::chrono::duration_cast<std::chrono::microseconds>(now).count()}));
-  const Path console_path = path / "console.log";
-  OwnedFd console(::open(console_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
-  if (console.get() < 0) {
-    return std::unexpected(io_error("cannot create", console_path, errno));
-  }
-  std::optional<CsvTable> csv;
-  if (!start.csv.empty()) {
-    const Path file = path / start.csv;
-    KEDGE_TRY(make_dirs(file.parent_path()));
-    csv.emplace(file);
-  }
-  // Last: a folder with run.json has everything else.
-  KEDGE_TRY(write_file_atomic(path / "run.json", dump(description)));
-  return RecorderFiles{std::move(log), std::move(console), console_path, std::move(csv)};
-}
 
 std::vector<std::pair<std::string, double>> copy(std::span<const Scalar> scalars) {
   std::vector<std::pair<std::string, double>> values;
@@ -181,10 +40,14 @@ std::vector<std::pair<std::string, double>> copy(std::span<const Scalar> scalars
 
 class Run::Impl {
  public:
-  Impl(Identity identity, nlohmann::json description, RecorderFiles files)
-      : identity(std::move(identity)),
-        description(std::move(description)),
-        recorder(std::move(files)) {}
+  explicit Impl(OpenRun open)
+      : id(std::move(open.id)),
+        name(std::move(open.name)),
+        path(std::move(open.path)),
+        description(std::move(open.description)),
+        media_names(std::move(open.media_names)),
+        attempt(std::move(open.attempt)),
+        recorder(std::move(open.files)) {}
 
   // Runs `work`, which may throw for lack of memory, without letting that reach the trainer.
   template <typename Work>
@@ -196,10 +59,33 @@ class Run::Impl {
     }
   }
 
-  // Only what this run has saved so far can collide: the folder is its own.
-  std::string claim_media_name(std::string_view name) {
+  void note_trouble_of(const Result<void>& result) noexcept {
+    if (!result) {
+      recorder.note_trouble(result.error());
+    }
+  }
+
+  // The first records of an event log: which attempt it is, and its config.
+  void log_start(const RunStart& start, const ResumePoint& point) {
+    Item first{.kind = Item::Kind::Event, .type = "attempt", .step = point.step};
+    nlohmann::json changes = nlohmann::json::array();
+    for (const ConfigChange& change : point.changes) {
+      changes.push_back({{"key", change.key}, {"before", change.before}, {"after", change.after}});
+    }
+    first.body = {{"attempt", attempt.number()},
+                  {"from_step", point.step},
+                  {"host", find_host_name()},
+                  {"changes", std::move(changes)}};
+    recorder.add(std::move(first));
+    Item config{.kind = Item::Kind::Event, .type = "config", .step = point.step};
+    config.body = {{"yaml", start.effective_config_text}, {"hash", start.config_hash}};
+    recorder.add(std::move(config));
+  }
+
+  // Files of earlier attempts are never replaced: tables they logged refer to them.
+  std::string claim_media_name(std::string_view wanted) {
     const std::lock_guard lock(media_mutex);
-    const std::string plain = make_file_name(name);
+    const std::string plain = make_file_name(wanted);
     std::string file = plain + ".png";
     for (int i = 2; !media_names.insert(file).second; ++i) {
       file = fmt::format("{}-{}.png", plain, i);
@@ -207,11 +93,14 @@ class Run::Impl {
     return file;
   }
 
-  Identity identity;
+  std::string id;
+  std::string name;
+  Path path;
   nlohmann::json description;
   bool is_finished = false;
   std::mutex media_mutex;
   std::set<std::string> media_names;
+  Attempt attempt;  // outlives the recorder: the run is held until all is written
   Recorder recorder;
 };
 
@@ -220,32 +109,42 @@ Run::Run(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Run::~Run() = default;
 
 Result<std::unique_ptr<Run>> Run::create(const RunStart& start) {
-  Identity identity = KEDGE_TRY(claim_folder(start));
-  nlohmann::json description = describe(start, identity);
-  auto files = make_files(start, identity, description);
-  if (!files) {
-    std::error_code ignored;
-    std::filesystem::remove_all(identity.path, ignored);
-    return std::unexpected(with_dir_hint(files.error()));
-  }
+  auto impl = std::make_unique<Impl>(KEDGE_TRY(create_run_folder(start)));
+  impl->log_start(start, {});
+  return std::unique_ptr<Run>(new Run(std::move(impl)));
+}
+
+Result<std::unique_ptr<Run>> Run::resume(const RunStart& start, Attempt attempt,
+                                         const ResumePoint& point) {
   auto impl =
-      std::make_unique<Impl>(std::move(identity), std::move(description), std::move(*files));
-  Item config{.kind = Item::Kind::Event, .type = "config"};
-  config.body = {{"yaml", start.effective_config_text}, {"hash", start.config_hash}};
-  impl->recorder.add(std::move(config));
+      std::make_unique<Impl>(KEDGE_TRY(resume_run_folder(start, std::move(attempt), point)));
+  impl->log_start(start, point);
   return std::unique_ptr<Run>(new Run(std::move(impl)));
 }
 
 const Path& Run::path() const {
-  return impl_->identity.path;
+  return impl_->path;
 }
 
 const std::string& Run::id() const {
-  return impl_->identity.id;
+  return impl_->id;
+}
+
+int Run::attempt() const {
+  return impl_->attempt.number();
+}
+
+bool Run::is_lost() const {
+  return impl_->attempt.is_lost();
+}
+
+Result<void> Run::sync() {
+  KEDGE_TRY(impl_->recorder.sync());
+  return impl_->attempt.confirm();
 }
 
 const std::string& Run::name() const {
-  return impl_->identity.name;
+  return impl_->name;
 }
 
 void Run::log(std::int64_t step, std::span<const Scalar> scalars) {
@@ -342,9 +241,11 @@ void Run::finish(RunState state, const nlohmann::json& summary) {
       description["trouble"] = {{"count", recorder.trouble_count()},
                                 {"first", recorder.first_trouble()}};
     }
-    if (const auto written = write_file_atomic(path() / "run.json", dump(description)); !written) {
-      recorder.note_trouble(written.error());
+    // A lost run is described by the attempt that took it.
+    if (impl_->attempt.confirm().has_value() || !impl_->attempt.is_lost()) {
+      impl_->note_trouble_of(write_description(path(), description));
     }
+    impl_->note_trouble_of(impl_->attempt.end(state));
   });
 }
 

@@ -16,6 +16,7 @@
 
 #include "core/file.h"
 #include "core/result.h"
+#include "track/attempt.h"
 
 namespace kedge::track {
 
@@ -37,7 +38,12 @@ struct RunStart {
   std::string csv;             // metrics CSV: name in the run folder, or absolute; empty: none
 };
 
-enum class RunState : std::uint8_t { Running, Finished, Failed, Interrupted };
+// Where a resumed run goes on.
+struct ResumePoint {
+  std::int64_t step = 0;   // the last step that counts; what was logged for later ones is replaced
+  std::int64_t epoch = 0;  // the last whole epoch that counts: the last row the CSV keeps
+  std::vector<ConfigChange> changes = {};  // of the config since the attempt before
+};
 
 struct Scalar {
   std::string_view key;
@@ -46,13 +52,26 @@ struct Scalar {
 
 class Run {
  public:
-  // Makes the folder, or fails with a message that says why it cannot.
+  // Makes the folder and holds it as its first attempt, or says why it cannot.
   static Result<std::unique_ptr<Run>> create(const RunStart& start);
+
+  // Goes on with the run that `attempt` holds. The folder and the id are the attempt's; name, tags,
+  // notes, group and job type change only where `start` gives them.
+  static Result<std::unique_ptr<Run>> resume(const RunStart& start, Attempt attempt,
+                                             const ResumePoint& point);
   ~Run();
 
   const Path& path() const;
   const std::string& id() const;
   const std::string& name() const;
+  int attempt() const;
+
+  // Another process has taken the run: stop at the next step. Cheap, for every step.
+  bool is_lost() const;
+
+  // Returns when everything logged before is on the disk, or with what went wrong; Unavailable
+  // when the run was taken by somebody else. Waits for the disk: not for the training loop.
+  Result<void> sync();
 
   // Values at a step. Cheap, never blocks, never throws.
   void log(std::int64_t step, std::span<const Scalar> scalars);

@@ -100,15 +100,15 @@ TEST_F(RunTest, everything_logged_is_in_the_log_in_order) {
   for (const auto& record : records) {
     types.push_back(record["type"]);
   }
-  EXPECT_THAT(types, ElementsAre("config", "scalars", "console", "confusion", "table", "scalars",
-                                 "summary", "state"));
-  EXPECT_EQ(records[1]["body"], (nlohmann::json{{"loss", 0.5}, {"lr", 1e-3}}));
-  EXPECT_EQ(records[1]["step"], 1);
-  EXPECT_EQ(records[3]["body"]["counts"][1][1], 4);
-  EXPECT_EQ(records[4]["body"]["rows"][1][0], "b");
-  EXPECT_TRUE(std::isnan(records[5]["body"]["val/loss"].get<double>()));
-  EXPECT_EQ(records[5]["body"]["epoch"], 1);
-  EXPECT_EQ(records[7]["body"]["state"], "finished");
+  EXPECT_THAT(types, ElementsAre("attempt", "config", "scalars", "console", "confusion", "table",
+                                 "scalars", "summary", "state"));
+  EXPECT_EQ(records[2]["body"], (nlohmann::json{{"loss", 0.5}, {"lr", 1e-3}}));
+  EXPECT_EQ(records[2]["step"], 1);
+  EXPECT_EQ(records[4]["body"]["counts"][1][1], 4);
+  EXPECT_EQ(records[5]["body"]["rows"][1][0], "b");
+  EXPECT_TRUE(std::isnan(records[6]["body"]["val/loss"].get<double>()));
+  EXPECT_EQ(records[6]["body"]["epoch"], 1);
+  EXPECT_EQ(records[8]["body"]["state"], "finished");
   EXPECT_EQ(*read_file(run->path() / "console.log"), "epoch 1\n");
   const auto description = json(run->path() / "run.json");
   EXPECT_EQ(description["state"], "finished");
@@ -174,7 +174,7 @@ TEST_F(RunTest, without_finish_the_values_are_there_and_the_state_is_still_runni
     path = run->path();
     run->log(1, std::vector<Scalar>{{"loss", 1}});
   }
-  EXPECT_EQ(events(path).size(), 2U);
+  EXPECT_EQ(events(path).size(), 3U);
   EXPECT_EQ(json(path / "run.json")["state"], "running");
 }
 

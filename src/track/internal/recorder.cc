@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "core/file.h"
 #include "core/log.h"
@@ -169,14 +171,58 @@ void Recorder::run() noexcept {
   while (!is_last) {
     static_cast<void>(wake_.try_acquire_for(kPoll));
     is_last = is_stopping_.load(std::memory_order_acquire);
+    const Barrier barrier = read_barrier();
+    Result<void> result;
     try {
       drain();
       report_dropped();
-      write_out(is_last);
+      result = barrier.ticket > 0 || is_last ? sync_all() : write_out(false);
     } catch (const std::exception& exception) {
-      note_trouble({ErrorKind::Io, exception.what(), ""});
+      result = fail(ErrorKind::Io, exception.what());
     }
+    if (!result) {
+      note_trouble(result.error());
+    }
+    answer(barrier, is_last, result);
   }
+}
+
+Result<void> Recorder::sync() {
+  std::unique_lock lock(barrier_mutex_);
+  if (has_stopped_) {
+    return answer_;
+  }
+  const std::uint64_t ticket = ++asked_.ticket;
+  asked_.position = ring_.pushed();
+  wake_.release();
+  barrier_moved_.wait(lock, [&] { return answered_ >= ticket || has_stopped_; });
+  return answer_;
+}
+
+// A ticket of 0: nobody waits.
+Recorder::Barrier Recorder::read_barrier() {
+  const std::lock_guard lock(barrier_mutex_);
+  return asked_.ticket > answered_ ? asked_ : Barrier{};
+}
+
+void Recorder::answer(const Barrier& barrier, bool is_last, const Result<void>& result) {
+  if (barrier.ticket == 0 && !is_last) {
+    return;
+  }
+  // The ring ends, for now, at a slot that another thread is filling: what lies behind it may be
+  // what the barrier is for.
+  if (ring_.popped() < barrier.position && !is_last) {
+    wake_.release();
+    std::this_thread::yield();
+    return;
+  }
+  {
+    const std::lock_guard lock(barrier_mutex_);
+    answered_ = std::max(answered_, barrier.ticket);
+    answer_ = result;
+    has_stopped_ = is_last;
+  }
+  barrier_moved_.notify_all();
 }
 
 void Recorder::drain() {
@@ -202,7 +248,9 @@ void Recorder::drain() {
       write_item(std::move(item));
     }
     if (files_.log.waiting_bytes() > kFlushBytes) {
-      write_out(false);
+      if (const auto written = write_out(false); !written) {
+        note_trouble(written.error());
+      }
     }
   }
 }
@@ -319,16 +367,22 @@ void Recorder::report_dropped() {
   end_record();
 }
 
-void Recorder::write_out(bool must_sync) {
+Result<void> Recorder::write_out(bool must_sync) {
   const std::int64_t now = now_us();
   const bool is_due = must_sync || now - synced_us_ > kSyncEvery_us;
-  const auto written = is_due ? files_.log.sync() : files_.log.flush();
   if (is_due) {
     synced_us_ = now;
   }
-  if (!written) {
-    note_trouble(written.error());
+  return is_due ? files_.log.sync() : files_.log.flush();
+}
+
+Result<void> Recorder::sync_all() {
+  const Result<void> log = write_out(true);
+  const Result<void> csv = files_.csv ? files_.csv->sync() : Result<void>();
+  if (::fdatasync(files_.console.get()) != 0) {
+    return std::unexpected(io_error("cannot sync", files_.console_path, errno));
   }
+  return log ? csv : log;
 }
 
 }  // namespace kedge::track

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -67,6 +68,9 @@ class Recorder {
   // For the last words of a run: waits for room instead of dropping the item.
   void add_patiently(Item item) noexcept;
 
+  // Returns when everything logged before is on the disk, or with the reason why it is not.
+  Result<void> sync();
+
   // Writes and syncs everything logged so far and ends the thread; later calls do nothing.
   void stop() noexcept;
 
@@ -89,6 +93,12 @@ class Recorder {
     std::array<std::pair<const std::string*, double>, kSlotScalars> scalars;
   };
 
+  // What callers of sync() wait for: `ticket` is answered when the ring is read to `position`.
+  struct Barrier {
+    std::uint64_t ticket = 0;
+    std::uint64_t position = 0;
+  };
+
   bool try_add(Item& item);
   void push_scalars(std::int64_t step, std::int64_t time_us,
                     std::span<const Scalar> scalars) noexcept;
@@ -103,7 +113,10 @@ class Recorder {
   void begin_record(std::string_view type, std::int64_t step, std::int64_t time_us);
   void end_record();
   void report_dropped();
-  void write_out(bool must_sync);
+  Result<void> write_out(bool must_sync);
+  Result<void> sync_all();
+  Barrier read_barrier();
+  void answer(const Barrier& barrier, bool is_last, const Result<void>& result);
 
   RecorderFiles files_;
   KeyTable keys_;
@@ -116,6 +129,13 @@ class Recorder {
   std::atomic<std::uint64_t> trouble_count_ = 0;
   mutable std::mutex trouble_mutex_;
   std::string first_trouble_;
+
+  std::mutex barrier_mutex_;
+  std::condition_variable barrier_moved_;
+  Barrier asked_;
+  std::uint64_t answered_ = 0;
+  Result<void> answer_;
+  bool has_stopped_ = false;
 
   // Only the thread uses these.
   std::string payload_;

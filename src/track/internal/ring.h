@@ -25,6 +25,11 @@ class Ring {
 
   std::size_t capacity() const { return mask_ + 1; }
 
+  // How many slots producers have claimed and the consumer has read. popped(): consumer only.
+  std::uint64_t pushed() const { return head_.load(std::memory_order_acquire); }
+
+  std::uint64_t popped() const { return tail_; }
+
   // Lets `fill` write into a free slot. Returns the position, or -1 when the ring is full.
   template <typename Fill>
   std::int64_t push(Fill&& fill) noexcept {
