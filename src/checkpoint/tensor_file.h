@@ -51,4 +51,7 @@ Result<std::unique_ptr<TensorFile>> open_tensors(const Path& path);
 Result<void> write_safetensors(const Path& path, std::span<const TensorView> tensors,
                                const std::map<std::string, std::string>& metadata);
 
+// A state dict that torch.load(path, weights_only=True) reads; equal tensors give equal files.
+Result<void> write_torch_file(const Path& path, std::span<const TensorView> tensors);
+
 }  // namespace kedge::checkpoint
