@@ -26,8 +26,10 @@ constexpr auto kVerbs = std::to_array<Verb>({
     {"eval", "measure a trained model", nullptr},
     {"predict", "use a trained model on images or text", nullptr},
     {"export", "write a trained model for other programs", nullptr},
+    {"verify-resume", "prove that a resumed training goes on the same", nullptr},
     {"config", "show every effective value, or the reference", run_config},
     {"data", "get data sets", run_data},
+    {"runs", "list runs and print what they logged", run_runs},
     {"list", "what models, optimizers, ... there are", run_list},
 });
 

@@ -12,6 +12,7 @@ int run_config(Args args);
 int run_data(Args args);
 int run_init(Args args);
 int run_list(Args args);
+int run_runs(Args args);
 
 // Becomes `kedge-train VERB ARGS...`, which is beside this program.
 int run_in_kedge_train(const std::string& verb, Args args);

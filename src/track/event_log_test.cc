@@ -198,5 +198,24 @@ TEST(Cbor, deep_and_boundless_values_are_refused) {
   EXPECT_FALSE(parse_cbor(std::vector<std::uint8_t>{1, 1}));
 }
 
+TEST_F(EventLogTest, strings_in_chunks_inside_chunks_are_not_cbor) {
+  const auto parse = [](const std::string& bytes) {
+    return parse_cbor({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
+  };
+  // RFC 8949, appendix A: (_ "strea", "ming").
+  EXPECT_EQ(parse("\x7F\x65strea\x64ming\xFF"), "streaming");
+  EXPECT_EQ(parse("\x82\x7F\x61"
+                  "a\xFF\x7F\xFF"),
+            nlohmann::json({"a", ""}));
+  EXPECT_EQ(parse(std::string("\x78\x03\x7F\x7F\x7F", 5)), "\x7F\x7F\x7F");
+  EXPECT_FALSE(
+      parse("\x7F\x7F\x61"
+            "a\xFF\xFF"));
+  // Each of these would be one more call on the stack.
+  EXPECT_FALSE(parse(std::string(4'000'000, '\x7F')));
+  EXPECT_FALSE(parse(std::string(4'000'000, '\x5F')));
+  EXPECT_FALSE(parse(std::string(4'000'000, '\x9F')));
+}
+
 }  // namespace
 }  // namespace kedge::track

@@ -236,6 +236,7 @@ void Run::finish(RunState state, const nlohmann::json& summary) {
     description["state"] = name_of(state);
     description["finished"] = utc_now();
     description["summary"] = summary;
+    description["last_step"] = recorder.last_step();
     description["dropped"] = recorder.dropped();
     if (recorder.trouble_count() > 0) {
       description["trouble"] = {{"count", recorder.trouble_count()},

@@ -67,6 +67,42 @@ class ShallowBuilder : public nlohmann::detail::json_sax_dom_parser<nlohmann::js
   int depth_ = 0;
 };
 
+// nlohmann's reader also recurses once per level of strings in chunks inside strings in chunks,
+// which RFC 8949 forbids. Items lie one after the other, so no stack is needed to find them.
+bool has_nested_chunks(std::span<const std::uint8_t> bytes) {
+  bool is_in_chunks = false;
+  std::size_t at = 0;
+  while (at < bytes.size()) {
+    const unsigned major = bytes[at] >> 5U;
+    const unsigned info = bytes[at] & 31U;
+    const bool is_string = major == 2 || major == 3;
+    ++at;
+    if (info == 31) {
+      if (is_string && is_in_chunks) {
+        return true;
+      }
+      is_in_chunks = is_string;  // a break ends the chunks, if it is theirs
+      continue;
+    }
+    const std::size_t size = info < 24 || info > 27 ? 0 : std::size_t{1} << (info - 24);
+    if (size > bytes.size() - at) {
+      return false;  // cut short, which the reader finds
+    }
+    std::uint64_t argument = info;
+    for (std::size_t i = 0; i < size; ++i) {
+      argument = (i == 0 ? 0 : argument << 8U) | bytes[at + i];
+    }
+    at += size;
+    if (is_string) {
+      if (argument > bytes.size() - at) {
+        return false;
+      }
+      at += static_cast<std::size_t>(argument);
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 void append_cbor_map(std::string& out, std::uint64_t pairs) {
@@ -89,6 +125,9 @@ void append_cbor_double(std::string& out, double value) {
 }
 
 std::optional<nlohmann::json> parse_cbor(std::span<const std::uint8_t> bytes) {
+  if (has_nested_chunks(bytes)) {
+    return std::nullopt;
+  }
   nlohmann::json value;
   ShallowBuilder builder(value);
   try {

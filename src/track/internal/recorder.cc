@@ -45,7 +45,10 @@ std::int64_t now_us() noexcept {
 }  // namespace
 
 Recorder::Recorder(RecorderFiles files, std::size_t ring_slots)
-    : files_(std::move(files)), ring_(ring_slots), thread_([this] { run(); }) {}
+    : files_(std::move(files)),
+      ring_(ring_slots),
+      last_step_(files_.first_step),
+      thread_([this] { run(); }) {}
 
 Recorder::~Recorder() {
   stop();

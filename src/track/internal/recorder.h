@@ -53,6 +53,7 @@ struct RecorderFiles {
   OwnedFd console;
   Path console_path;
   std::optional<CsvTable> csv;
+  std::int64_t first_step = 0;  // of what is logged before any value
 };
 
 class Recorder {
@@ -81,6 +82,9 @@ class Recorder {
   std::uint64_t trouble_count() const { return trouble_count_.load(std::memory_order_relaxed); }
 
   std::string first_trouble() const;
+
+  // Of the last values written. Only after stop().
+  std::int64_t last_step() const { return last_step_; }
 
  private:
   static constexpr std::size_t kSlotScalars = 12;

@@ -208,7 +208,7 @@ Result<void> replace_config(const Path& run, std::string_view stem, std::string_
 }
 
 void update_description(nlohmann::json& description, const RunStart& start, int attempt) {
-  for (const char* key : {"finished", "summary", "dropped", "trouble"}) {
+  for (const char* key : {"finished", "summary", "last_step", "dropped", "trouble"}) {
     description.erase(key);
   }
   const std::pair<const char*, const std::string*> texts[] = {{"name", &start.name},
@@ -255,6 +255,7 @@ Result<RecorderFiles> reopen_files(const RunStart& start, Attempt& attempt,
   KEDGE_TRY(write_environment(path, start.environment, attempt.number()));
   auto files = KEDGE_TRY(open_files(start, path, description["id"].get_ref<std::string&>(),
                                     attempt.number(), point.epoch));
+  files.first_step = point.step;
   update_description(description, start, attempt.number());
   KEDGE_TRY(attempt.confirm());
   KEDGE_TRY(write_description(path, description));

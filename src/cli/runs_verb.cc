@@ -1,0 +1,159 @@
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/shared/arguments.h"
+#include "cli/verbs.h"
+#include "core/log.h"
+#include "track/history.h"
+#include "track/run_list.h"
+
+namespace kedge::cli {
+namespace {
+
+constexpr Flag kDirFlag{"--dir", "DIR", "the folder of runs (runs)"};
+
+// RFC 4180: quoted where a comma, a quote or a line end would be misread.
+std::string quote(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) {
+    return text;
+  }
+  std::string quoted = "\"";
+  for (const char c : text) {
+    quoted += c == '"' ? "\"\"" : std::string(1, c);
+  }
+  return quoted + "\"";
+}
+
+// JSON has no NaN and no infinity: they are given as text.
+nlohmann::json value_json(double value) {
+  return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(fmt::format("{}", value));
+}
+
+void print_curves(const track::History& history, bool as_json) {
+  if (!as_json) {
+    fmt::print("key,step,value,attempt\n");
+    for (const auto& [key, curve] : history.curves) {
+      for (const track::Point& point : curve.points) {
+        fmt::print("{},{},{},{}\n", quote(key), point.step, point.value, point.attempt);
+      }
+    }
+    return;
+  }
+  nlohmann::json json = nlohmann::json::object();
+  for (const auto& [key, curve] : history.curves) {
+    nlohmann::json& points = json[key] = nlohmann::json::array();
+    for (const track::Point& point : curve.points) {
+      points.push_back({{"step", point.step},
+                        {"value", value_json(point.value)},
+                        {"time_us", point.time_us},
+                        {"attempt", point.attempt}});
+    }
+  }
+  fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+Result<void> metrics(Args args) {
+  const VerbHelp help = {.usage = "kedge runs metrics RUN",
+                         .text =
+                             "Prints every value of the newest curve as CSV. RUN: a run's folder, "
+                             "id or name.",
+                         .flags = {{"--key", "K", "only this metric"}, kDirFlag, kJsonFlag}};
+  const auto arguments = KEDGE_TRY(parse_or_help(args, help));
+  if (!arguments) {
+    return {};
+  }
+  if (arguments->positionals().size() != 1 || !arguments->overrides().empty()) {
+    return fail(ErrorKind::Usage, "runs metrics needs one run",
+                fmt::format("usage: {}", help.usage));
+  }
+  const Path run = KEDGE_TRY(
+      track::find_run_folder(arguments->positionals().front(), arguments->value("--dir", "runs")));
+  const track::History history = KEDGE_TRY(
+      track::read_history(run, {.key = arguments->value("--key"), .with_replaced = false}));
+  for (const std::string& problem : history.problems) {
+    warn("{}", problem);
+  }
+  print_curves(history, arguments->has("--json"));
+  return {};
+}
+
+void print_runs_json(const std::vector<track::RunSummary>& runs) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const track::RunSummary& run : runs) {
+    list.push_back({{"id", run.id},
+                    {"name", run.name},
+                    {"project", run.project},
+                    {"state", run.state},
+                    {"attempts", run.attempts},
+                    {"last_step", run.last_step ? nlohmann::json(*run.last_step) : nullptr},
+                    {"created", run.created},
+                    {"path", run.path.string()}});
+  }
+  fmt::print("{}\n", list.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+void print_runs(const std::vector<track::RunSummary>& runs) {
+  std::vector<std::vector<std::string>> rows = {
+      {"ID", "NAME", "PROJECT", "STATE", "ATTEMPTS", "STEP", "CREATED"}};
+  for (const track::RunSummary& run : runs) {
+    rows.push_back({run.id, run.name, run.project, run.state, std::to_string(run.attempts),
+                    run.last_step ? std::to_string(*run.last_step) : "-", run.created});
+  }
+  std::vector<std::size_t> widths(rows.front().size());
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], row[i].size());
+    }
+  }
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      line += i + 1 == row.size() ? row[i] : fmt::format("{:<{}}  ", row[i], widths[i]);
+    }
+    fmt::print("{}\n", line);
+  }
+}
+
+Result<void> ls(Args args) {
+  const VerbHelp help = {.usage = "kedge runs ls [DIR]",
+                         .text = "Lists the runs under DIR (runs), oldest first.",
+                         .flags = {kJsonFlag}};
+  const auto arguments = KEDGE_TRY(parse_or_help(args, help));
+  if (!arguments) {
+    return {};
+  }
+  if (arguments->positionals().size() > 1 || !arguments->overrides().empty()) {
+    return fail(ErrorKind::Usage, "runs ls takes one folder", fmt::format("usage: {}", help.usage));
+  }
+  const std::string dir =
+      arguments->positionals().empty() ? "runs" : arguments->positionals().front();
+  const auto runs = KEDGE_TRY(track::list_runs(dir));
+  if (arguments->has("--json")) {
+    print_runs_json(runs);
+  } else {
+    print_runs(runs);
+  }
+  return {};
+}
+
+}  // namespace
+
+int run_runs(Args args) {
+  const VerbHelp help = {.usage =
+                             "kedge runs ls [DIR]\n       "
+                             "kedge runs metrics RUN [--key K]",
+                         .text = "ls: the runs there are; metrics: what a run has logged, as CSV.",
+                         .flags = {}};
+  if (!args.empty() && (args.front() == "ls" || args.front() == "metrics")) {
+    const auto done = args.front() == "ls" ? ls(args.subspan(1)) : metrics(args.subspan(1));
+    return done ? kExitDone : report(done.error());
+  }
+  return help_or_unknown(args, help, {"ls", "metrics"});
+}
+
+}  // namespace kedge::cli
