@@ -9,12 +9,15 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "checkpoint/internal/manifest.h"
 #include "checkpoint/tensor_file.h"
 #include "core/file.h"
+#include "core/hash.h"
 #include "core/result.h"
 #include "core/scratch_folder.h"
 #include "core/small_disk.h"
@@ -182,6 +185,16 @@ TEST_F(CheckpointTest, a_folder_of_the_user_is_never_replaced) {
   EXPECT_EQ(written.error().kind, ErrorKind::Usage);
   EXPECT_TRUE(std::filesystem::exists(path_ / "thesis.tex"));
   EXPECT_THAT(Checkpoint::open(path_).error().message, HasSubstr("has no manifest.json"));
+}
+
+TEST_F(CheckpointTest, a_tower_of_brackets_in_the_state_is_an_error) {
+  const std::string levels(1'000'000, '[');
+  const std::string text = R"({"state":"\"[[\\","parts":)" + levels;
+  const std::string whole =
+      fmt::format("{},\n\"manifest_xxh3\":\"{:016x}\"}}\n", text, xxh3_64(as_bytes(text)));
+  const auto manifest = parse_manifest("manifest.json", whole);
+  ASSERT_FALSE(manifest);
+  EXPECT_THAT(manifest.error().message, HasSubstr("nested deeper than 64 levels"));
 }
 
 }  // namespace

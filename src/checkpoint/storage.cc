@@ -9,6 +9,7 @@
 #include <string_view>
 #include <system_error>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
@@ -106,6 +107,17 @@ std::string storage_kind(const Path& folder) {
 bool is_network_storage(const Path& folder) {
   const StorageKind* kind = find_kind(magic_of(folder));
   return kind != nullptr && kind->is_network;
+}
+
+void drop_cached_pages(const Path& folder) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator file(folder, error), end; !error && file != end;
+       file.increment(error)) {
+    const OwnedFd fd(::open(file->path().c_str(), O_RDONLY | O_CLOEXEC));
+    if (fd.get() >= 0) {
+      ::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_DONTNEED);
+    }
+  }
 }
 
 }  // namespace kedge::checkpoint

@@ -20,4 +20,8 @@ std::string storage_kind(const Path& folder);
 // NFS, Lustre, GPFS, BeeGFS, CIFS, Ceph, AFS, FUSE: slower than a local disk, used by others too.
 bool is_network_storage(const Path& folder);
 
+// Asks the kernel to forget the folder's files, so that the next read comes from the disk, and
+// training data is not pushed out of memory by what nobody reads again.
+void drop_cached_pages(const Path& folder);
+
 }  // namespace kedge::checkpoint

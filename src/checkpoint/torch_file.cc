@@ -29,8 +29,9 @@ namespace {
 using Kind = PickleValue::Kind;
 using Records = std::map<std::string, std::span<const std::uint8_t>>;
 
-// A few bytes can describe an expanded tensor of any size; more than this is not weights.
-constexpr std::int64_t kMaxExpandedBytes = std::int64_t{1} << 30U;
+// A few bytes can describe expanded tensors of any size, or many views of one storage. Weights that
+// must be copied take at most the size of their file, and this much where some share a storage.
+constexpr std::uint64_t kMaxExpandedBytes = std::uint64_t{256} << 20U;
 
 class TorchFile : public TensorFile {
  public:
@@ -42,6 +43,7 @@ class TorchFile : public TensorFile {
   std::vector<TensorView> tensors_;
   std::map<std::string, std::string> metadata_;  // the format has none
   std::deque<std::vector<std::uint8_t>> copies_;
+  std::uint64_t copied_bytes_ = 0;
 };
 
 bool has_tensors(const PickleValue& value) {
@@ -104,6 +106,9 @@ std::vector<std::uint8_t> materialise(const StridedTensor& tensor,
   for (std::size_t at = 0; at < byte_count; at += size) {
     std::memcpy(bytes.data() + at, storage.data() + static_cast<std::size_t>(source) * size, size);
     for (std::size_t d = index.size(); d-- > 0;) {
+      if (tensor.shape[d] == 1) {
+        continue;  // its stride means nothing and may be any number
+      }
       source += tensor.strides[d];
       if (++index[d] < tensor.shape[d]) {
         break;
@@ -140,10 +145,11 @@ Result<std::span<const std::uint8_t>> find_bytes(const StridedTensor& tensor,
   if (is_contiguous(tensor) && address % static_cast<std::uintptr_t>(size) == 0) {
     return storage.subspan(static_cast<std::size_t>(tensor.offset * size), count);
   }
-  if (count > storage.size() && *byte_count > kMaxExpandedBytes) {
+  if (count > file.file_.bytes().size() + kMaxExpandedBytes - file.copied_bytes_) {
     return fail(ErrorKind::Corrupt,
                 fmt::format("of shape {} expands to {} bytes", render_shape(tensor.shape), count));
   }
+  file.copied_bytes_ += count;
   return file.copies_.emplace_back(materialise(tensor, storage, count));
 }
 

@@ -27,6 +27,7 @@ constexpr auto kVerbs = std::to_array<Verb>({
     {"predict", "use a trained model on images or text", nullptr},
     {"export", "write a trained model for other programs", nullptr},
     {"verify-resume", "prove that a resumed training goes on the same", nullptr},
+    {"ckpt", "list, check, compare, thin out and export checkpoints", run_ckpt},
     {"config", "show every effective value, or the reference", run_config},
     {"data", "get data sets", run_data},
     {"runs", "list runs and print what they logged", run_runs},

@@ -8,6 +8,7 @@ namespace kedge::cli {
 
 using Args = std::span<const std::string>;
 
+int run_ckpt(Args args);
 int run_config(Args args);
 int run_data(Args args);
 int run_init(Args args);

@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include <fcntl.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -226,15 +225,6 @@ Result<Manifest> read_manifest(const Path& folder) {
   const Path file = folder / kManifestFile;
   const std::string text = KEDGE_TRY(read_file(file));
   return parse_manifest(file, text);
-}
-
-void drop_cached_pages(const Path& folder) {
-  for (const Path& path : list_folder(folder)) {
-    const OwnedFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (fd.get() >= 0) {
-      ::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_DONTNEED);
-    }
-  }
 }
 
 }  // namespace kedge::checkpoint

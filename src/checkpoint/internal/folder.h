@@ -66,8 +66,4 @@ void clean_leftovers(const Path& folder);
 Result<Checkpoint> open_verified(const Path& path);
 Result<Manifest> read_manifest(const Path& folder);
 
-// Asks the kernel to forget the folder's files, so that the next read comes from the disk, and
-// training data is not pushed out of memory by what nobody reads again.
-void drop_cached_pages(const Path& folder);
-
 }  // namespace kedge::checkpoint

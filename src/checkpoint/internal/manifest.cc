@@ -22,6 +22,7 @@ namespace {
 
 constexpr std::string_view kFormat = "kedge-checkpoint";
 constexpr int kVersion = 1;
+constexpr int kMaxDepth = 64;
 
 std::string render_hash(std::uint64_t hash) {
   return fmt::format("{:016x}", hash);
@@ -35,6 +36,29 @@ std::string render_tail(std::string_view before) {
 std::unexpected<Error> corrupt(const Path& path, std::string_view what) {
   return fail(ErrorKind::Corrupt, fmt::format("{} is damaged: {}", path.string(), what),
               "use an older checkpoint of the run");
+}
+
+// nlohmann copies and prints values by recursion, so a tower of brackets would end the process.
+bool is_deeper_than(int limit, std::string_view json) {
+  int depth = 0;
+  bool is_in_string = false;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (is_in_string) {
+      i += c == '\\' ? 1 : 0;
+      is_in_string = c != '"';
+    } else if (c == '"') {
+      is_in_string = true;
+    } else if (c == '[' || c == '{') {
+      ++depth;
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+    if (depth > limit) {
+      return true;
+    }
+  }
+  return false;
 }
 
 nlohmann::json render_tensor(const TensorEntry& tensor) {
@@ -141,6 +165,9 @@ Result<Manifest> parse_manifest(const Path& path, const std::string& text) {
   const std::string_view before = std::string_view(text).substr(0, text.size() - tail_size);
   if (std::string_view(text).substr(before.size()) != render_tail(before)) {
     return corrupt(path, "its bytes do not match the hash at its end");
+  }
+  if (is_deeper_than(kMaxDepth, text)) {
+    return corrupt(path, fmt::format("it is nested deeper than {} levels", kMaxDepth));
   }
   try {
     auto manifest = parse_json(nlohmann::json::parse(text));

@@ -27,6 +27,10 @@ using Kind = PickleValue::Kind;
 // two hundred bytes.
 constexpr std::size_t kMaxValues = std::size_t{1} << 23U;
 
+// What every tensor copies from a value that many may share. torch numbers its storages.
+constexpr std::size_t kMaxDimensions = 64;
+constexpr std::size_t kMaxStorageName = 64;
+
 constexpr std::array<std::pair<std::string_view, DType>, 10> kStorages = {{
     {"torch.DoubleStorage", DType::F64},
     {"torch.FloatStorage", DType::F32},
@@ -243,6 +247,7 @@ class PickleMachine {
     const bool is_storage = id->kind == Kind::Tuple && id->items.size() >= 5 &&
                             id->items[0]->text == "storage" && id->items[1]->kind == Kind::Global &&
                             id->items[2]->kind == Kind::Text &&
+                            id->items[2]->text.size() <= kMaxStorageName &&
                             id->items[4]->kind == Kind::Integer && id->items[4]->integer >= 0;
     const auto type = is_storage ? find_storage_type(id->items[1]->text) : std::nullopt;
     if (!type) {
@@ -257,6 +262,9 @@ class PickleMachine {
   }
 
   static Result<std::vector<std::int64_t>> integers(const PickleValue& tuple) {
+    if (tuple.items.size() > kMaxDimensions) {
+      return corrupt(fmt::format("a tensor has {} dimensions", tuple.items.size()));
+    }
     std::vector<std::int64_t> numbers;
     for (const PickleValue* item : tuple.items) {
       if (item->kind != Kind::Integer) {
