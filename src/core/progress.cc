@@ -35,19 +35,21 @@ std::string render_progress(const ProgressLine& line) {
     text += fmt::format("  {} {}/s", render_count(static_cast<double>(line.items) / line.elapsed_s),
                         line.item_name);
   }
-  if (line.done > 0 && line.done < line.total) {
+  if (line.done > line.first && line.done < line.total) {
     const double left_s = line.elapsed_s * static_cast<double>(line.total - line.done) /
-                          static_cast<double>(line.done);
+                          static_cast<double>(line.done - line.first);
     text += fmt::format("  ETA {}", render_seconds({left_s}));
   }
   return text;
 }
 
-Progress::Progress(std::string title, std::int64_t total, std::string item_name)
+Progress::Progress(std::string title, std::int64_t total, std::string item_name, std::int64_t first)
     : title_(std::move(title)),
       total_(total),
       item_name_(std::move(item_name)),
       started_(Clock::now()),
+      first_(first),
+      done_(first),
       is_terminal_(isatty(STDERR_FILENO) != 0) {
   due_ = started_ + (is_terminal_ ? Clock::duration(kRedraw) : Clock::duration(kPlainLine));
 }
@@ -68,6 +70,7 @@ void Progress::draw(std::string_view detail) {
       render_progress({.title = title_,
                        .detail = detail,
                        .item_name = item_name_,
+                       .first = first_,
                        .done = done_,
                        .total = total_,
                        .items = items_,

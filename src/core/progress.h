@@ -12,12 +12,14 @@ namespace kedge {
 class Progress {
  public:
   // `item_name` is what the rate counts: "samples", "tokens".
-  Progress(std::string title, std::int64_t total, std::string item_name);
+  // A resumed piece of work begins at `first`; the rate and the time left are of what comes.
+  Progress(std::string title, std::int64_t total, std::string item_name, std::int64_t first = 0);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // `done` of the total, `items` so far in all. Returns true when a line is due; then call draw().
+  // `done` of the total, `items` since the start of this bar. Returns true when a line is due; then
+  // call draw().
   bool advance(std::int64_t done, std::int64_t items);
 
   // `detail` is what the caller wants shown besides, e.g. "loss 0.1234".
@@ -34,6 +36,7 @@ class Progress {
   std::string item_name_;
   Clock::time_point started_;
   Clock::time_point due_;
+  std::int64_t first_;
   std::int64_t done_ = 0;
   std::int64_t items_ = 0;
   bool is_terminal_;
@@ -45,6 +48,7 @@ struct ProgressLine {
   std::string_view title;
   std::string_view detail;
   std::string_view item_name;
+  std::int64_t first = 0;  // where the work began
   std::int64_t done = 0;
   std::int64_t total = 0;
   std::int64_t items = 0;

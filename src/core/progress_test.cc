@@ -16,6 +16,18 @@ TEST(Progress, shows_share_detail_rate_and_time_left) {
             "epoch 1/2 [======>                 ]  25%  loss 0.5  2.5k samples/s  ETA 6.0s");
 }
 
+TEST(Progress, resumed_work_has_the_rate_and_time_of_what_is_done_now) {
+  EXPECT_EQ(render_progress({.title = "t",
+                             .detail = "",
+                             .item_name = "samples",
+                             .first = 50,
+                             .done = 75,
+                             .total = 100,
+                             .items = 100,
+                             .elapsed_s = 2}),
+            "t [==================>     ]  75%  50 samples/s  ETA 2.0s");
+}
+
 TEST(Progress, a_finished_bar_is_full_and_has_no_time_left) {
   EXPECT_EQ(render_progress({.title = "t",
                              .detail = "",

@@ -17,7 +17,9 @@ int exit_code(ErrorKind kind) {
 }
 
 int report(const Error& error) {
-  std::fprintf(stderr, "kedge: error: %s\n", error.message.c_str());
+  // To be stopped is no error: progress is saved.
+  const char* what = error.kind == ErrorKind::Interrupted ? "" : "error: ";
+  std::fprintf(stderr, "kedge: %s%s\n", what, error.message.c_str());
   if (!error.hint.empty()) {
     std::fprintf(stderr, "  %s\n", error.hint.c_str());
   }
