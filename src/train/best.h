@@ -24,6 +24,11 @@ class Best {
   // Observations since the best one.
   std::int64_t since() const { return since_; }
 
+  void restore(std::optional<double> value, std::int64_t since) {
+    value_ = value;
+    since_ = since;
+  }
+
  private:
   bool more_is_better_;
   double delta_;
