@@ -1,0 +1,37 @@
+// Staging holds copies of tensors on the host while a checkpoint is written from them: the copying
+// is all that training waits for. The memory is kept from save to save, page-locked for a GPU.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "checkpoint/checkpoint.h"
+#include "nn/model.h"
+
+namespace kedge::train {
+
+// The tensors of one shard of a checkpoint.
+struct TensorGroup {
+  std::string name;
+  nn::NamedTensors tensors;
+};
+
+class Staging {
+ public:
+  explicit Staging(at::Device device) : device_(device) {}
+
+  // Copies of all tensors as they are now. The views are valid until the next call.
+  std::vector<checkpoint::Part> copy(const std::vector<TensorGroup>& groups);
+
+ private:
+  at::Tensor& buffer_like(const at::Tensor& tensor, std::size_t index);
+
+  at::Device device_;
+  std::vector<at::Tensor> buffers_;
+};
+
+}  // namespace kedge::train
