@@ -1,9 +1,14 @@
 #include "checkpoint/saver.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
+#include <ios>
 #include <memory>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -16,11 +21,13 @@
 #include "core/file.h"
 #include "core/result.h"
 #include "core/scratch_folder.h"
+#include "core/small_disk.h"
 
 namespace kedge::checkpoint {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
@@ -76,6 +83,179 @@ TEST_F(SaverTest, saves_verify_and_retention_removes_the_rest) {
   EXPECT_EQ(open_newest(options_.folders)->entry.step, 5);
   EXPECT_EQ(std::filesystem::read_symlink(options_.folders.durable / "best"), "step-1");
   EXPECT_THAT(saver.take_reports(), IsEmpty());
+}
+
+// Changes the last byte of every shard that is written but not yet committed below `folder`.
+void damage_uncommitted(const Path& folder) {
+  for (const auto& file : std::filesystem::recursive_directory_iterator(folder)) {
+    const std::string parent = file.path().parent_path().filename();
+    if (file.path().extension() == ".safetensors" && parent.find(".tmp-") != std::string::npos) {
+      std::fstream stream(file.path(), std::ios::in | std::ios::out | std::ios::binary);
+      stream.seekp(-1, std::ios::end);
+      stream.put('?');
+    }
+  }
+}
+
+TEST_F(SaverTest, what_does_not_verify_is_set_aside_and_nothing_is_removed) {
+  options_.retention.keep_last = 1;
+  options_.retention.keep_best = 0;
+  bool is_damaging = false;
+  options_.before_commit = [&]() -> Result<void> {
+    if (is_damaging) {
+      damage_uncommitted(options_.folders.durable);
+    }
+    return {};
+  };
+  Saver saver(options_);
+  saver.start(make_save(1));
+  saver.wait();
+  is_damaging = true;
+  saver.start(make_save(2));
+  saver.wait();
+  // The same name again: the one that was there comes back.
+  Save again = make_save(3);
+  again.name = "step-1";
+  saver.start(std::move(again));
+  saver.wait();
+  const auto reports = saver.take_reports();
+  EXPECT_TRUE(reports[0].result);
+  EXPECT_EQ(reports[1].result.error().kind, ErrorKind::Corrupt);
+  EXPECT_EQ(reports[2].result.error().kind, ErrorKind::Corrupt);
+  EXPECT_THAT(names_in(options_.folders.durable),
+              UnorderedElementsAre("step-1", "step-1.bad", "step-2.bad", "last", "best"));
+  EXPECT_EQ(open_newest(options_.folders)->entry.step, 1);
+}
+
+TEST_F(SaverTest, before_commit_can_abandon_a_save) {
+  options_.before_commit = [] { return fail(ErrorKind::Unavailable, "the lease is gone"); };
+  Saver saver(options_);
+  saver.start(make_save(1));
+  saver.wait();
+  EXPECT_EQ(saver.take_reports()[0].result.error().message, "the lease is gone");
+  EXPECT_THAT(names_in(options_.folders.durable), IsEmpty());
+}
+
+TEST_F(SaverTest, the_same_name_is_replaced) {
+  Saver saver(options_);
+  for (const std::int64_t step : {1, 2}) {
+    Save save = make_save(step);
+    save.name = "only";
+    saver.start(std::move(save));
+    saver.wait();
+  }
+  EXPECT_EQ(open_newest(options_.folders)->entry.step, 2);
+  EXPECT_THAT(names_in(options_.folders.durable), UnorderedElementsAre("only", "last", "best"));
+}
+
+TEST_F(SaverTest, a_save_may_start_while_the_one_before_is_verified) {
+  Saver saver(options_);
+  for (std::int64_t step = 1; step <= 20; ++step) {
+    while (saver.is_busy()) {
+      std::this_thread::yield();
+    }
+    saver.start(make_save(step));
+  }
+  saver.wait();
+  EXPECT_EQ(saver.take_reports().size(), 20U);
+  EXPECT_EQ(open_newest(options_.folders)->entry.step, 20);
+}
+
+TEST_F(SaverTest, leftovers_of_dead_processes_are_cleaned_up) {
+  const Path folder = options_.folders.durable;
+  const Save one = make_save(1);
+  ASSERT_TRUE(write_checkpoint(folder / "a.old", one.parts, one.state));
+  ASSERT_TRUE(write_checkpoint(folder / "b", one.parts, one.state));
+  ASSERT_TRUE(write_checkpoint(folder / "b.old", one.parts, one.state));
+  std::filesystem::create_directories(folder / "c.tmp-4711");
+  std::filesystem::create_directories(folder / "user.tmp-files");
+  const Saver saver(options_);
+  EXPECT_THAT(names_in(folder), UnorderedElementsAre("a", "b", "user.tmp-files"));
+}
+
+class FastTierTest : public SaverTest {
+ protected:
+  FastTierTest() { options_.folders.fast = scratch_ / "fast"; }
+};
+
+TEST_F(FastTierTest, saves_go_to_the_fast_folder_and_are_copied) {
+  Saver saver(options_);
+  for (std::int64_t step = 1; step <= 4; ++step) {
+    saver.start(make_save(step));
+    saver.wait();
+  }
+  const auto reports = saver.take_reports();
+  ASSERT_EQ(reports.size(), 8U);
+  EXPECT_FALSE(reports[6].is_durable);
+  EXPECT_TRUE(reports[7].is_durable);
+  for (const SaveReport& report : reports) {
+    EXPECT_TRUE(report.result);
+    EXPECT_GT(report.bytes, 800U);
+  }
+  EXPECT_EQ(reports[7].step, 4);
+  EXPECT_THAT(names_in(options_.folders.fast), ElementsAre("step-4"));
+  EXPECT_THAT(names_in(options_.folders.durable),
+              UnorderedElementsAre("step-1", "step-3", "step-4", "last", "best"));
+  const auto durable = open_newest({.durable = options_.folders.durable});
+  EXPECT_EQ(durable->entry.step, 4);
+  EXPECT_TRUE(std::ranges::equal(durable->checkpoint->part("model").tensors()[0].bytes,
+                                 make_save(4).parts[0].tensors[0].bytes));
+}
+
+TEST_F(FastTierTest, what_a_dead_process_left_in_the_fast_folder_is_copied) {
+  const Save one = make_save(1);
+  ASSERT_TRUE(write_checkpoint(options_.folders.fast / one.name, one.parts, one.state));
+  Saver saver(options_);
+  saver.wait();
+  EXPECT_TRUE(saver.take_reports().at(0).is_durable);
+  EXPECT_EQ(open_newest({.durable = options_.folders.durable})->entry.step, 1);
+}
+
+TEST_F(FastTierTest, damage_in_the_fast_folder_is_found_by_the_copy) {
+  const Save one = make_save(1);
+  ASSERT_TRUE(write_checkpoint(options_.folders.fast / "step-1.tmp-1", one.parts, one.state));
+  damage_uncommitted(options_.folders.fast);
+  std::filesystem::rename(options_.folders.fast / "step-1.tmp-1", options_.folders.fast / "step-1");
+  Saver saver(options_);
+  saver.wait();
+  EXPECT_EQ(saver.take_reports().at(0).result.error().kind, ErrorKind::Corrupt);
+  EXPECT_THAT(names_in(options_.folders.fast), ElementsAre("step-1.bad"));
+  EXPECT_THAT(names_in(options_.folders.durable), IsEmpty());
+}
+
+TEST_F(FastTierTest, a_full_fast_folder_is_passed_by) {
+  const SmallDisk disk(64);
+  if (!disk.is_mounted()) {
+    GTEST_SKIP() << "mounting a tmpfs needs root";
+  }
+  options_.folders.fast = disk.path();
+  Saver saver(options_);
+  saver.start(make_save(1, 100'000));
+  saver.wait();
+  const auto reports = saver.take_reports();
+  ASSERT_EQ(reports.size(), 1U);
+  EXPECT_TRUE(reports[0].result);
+  EXPECT_TRUE(reports[0].is_durable);
+  ASSERT_EQ(reports[0].trouble.size(), 1U);
+  EXPECT_THAT(reports[0].trouble[0].message, HasSubstr("saving straight to"));
+  EXPECT_EQ(open_newest({.durable = options_.folders.durable})->entry.step, 1);
+}
+
+TEST_F(FastTierTest, a_full_durable_disk_leaves_the_fast_copy) {
+  const SmallDisk disk(64);
+  if (!disk.is_mounted()) {
+    GTEST_SKIP() << "mounting a tmpfs needs root";
+  }
+  options_.folders.durable = disk.path();
+  Saver saver(options_);
+  saver.start(make_save(1, 100'000));
+  saver.wait();
+  const auto reports = saver.take_reports();
+  ASSERT_EQ(reports.size(), 2U);
+  EXPECT_TRUE(reports[0].result);
+  EXPECT_EQ(reports[1].result.error().kind, ErrorKind::Io);
+  EXPECT_THAT(names_in(disk.path()), IsEmpty());
+  EXPECT_EQ(open_newest(options_.folders)->entry.step, 1);
 }
 
 }  // namespace
