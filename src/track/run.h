@@ -36,6 +36,7 @@ struct RunStart {
   std::string data_digest;
   nlohmann::json environment;  // collect_environment()
   std::string csv;             // metrics CSV: name in the run folder, or absolute; empty: none
+  double system_every_s = 0;   // seconds between records of how busy the machine is; 0: none
 };
 
 // Where a resumed run goes on.
@@ -48,6 +49,17 @@ struct ResumePoint {
 struct Scalar {
   std::string_view key;
   double value = 0;
+};
+
+enum class AlertLevel : std::uint8_t { Info, Warning, Error };
+
+// A file that belongs to a run but does not lie in its folder, or is too large to be copied.
+struct ArtifactReference {
+  std::string name;
+  std::string type;        // "checkpoint", "dataset", "model", ...
+  std::string location;    // a path inside the run folder, an absolute path, or a URI
+  std::string digest;      // "sha256:..." or "xxh3:..."; empty: unknown
+  std::uint64_t size = 0;  // bytes
 };
 
 class Run {
@@ -90,6 +102,22 @@ class Run {
                                         std::int64_t channels);
   void log_table(std::string_view key, std::int64_t step, const std::vector<std::string>& columns,
                  const nlohmann::json& rows);
+
+  // counts[i] values lie between edges[i] and edges[i + 1].
+  void log_histogram(std::string_view key, std::int64_t step, std::span<const double> edges,
+                     std::span<const std::int64_t> counts);
+  void log_text(std::string_view key, std::int64_t step, std::string_view text);
+  void log_html(std::string_view key, std::int64_t step, std::string_view html);
+  void log_artifact(const ArtifactReference& artifact, std::int64_t step);
+
+  // Something people should hear of.
+  void alert(std::string_view title, std::string_view text, AlertLevel level);
+
+  // Replaces the run's tags; run.json has them at the end.
+  void set_tags(const std::vector<std::string>& tags);
+
+  // How busy the machine is. Not a curve over steps: a record type of its own.
+  void log_system(std::span<const Scalar> values);
 
   // A line for console.log and the event log.
   void console(std::string_view line);

@@ -117,6 +117,77 @@ TEST_F(RunTest, everything_logged_is_in_the_log_in_order) {
   EXPECT_FALSE(description.contains("trouble"));
 }
 
+TEST_F(RunTest, every_kind_of_record_has_its_own_type) {
+  const auto run = make();
+  run->log(3, std::vector<Scalar>{{"loss", 1}});
+  run->log_histogram("w", 4, std::vector<double>{-1, 0, 2.5}, std::vector<std::int64_t>{7, 1});
+  run->log_text("note", 5, "a < b");
+  run->log_html("page", 6, "<b>x</b>");
+  run->alert("diverging", "loss is 1e9", AlertLevel::Warning);
+  run->log_artifact({.name = "best",
+                     .type = "checkpoint",
+                     .location = "s3://bucket/best",
+                     .digest = "sha256:00",
+                     .size = std::uint64_t{5} << 30U},
+                    7);
+  run->set_tags({"paper", "v2"});
+  run->log_system(std::vector<Scalar>{{"cpu/percent", 50}});
+  run->finish(RunState::Finished, {});
+  std::vector<nlohmann::json> kept;
+  for (const auto& record : events(run->path())) {
+    kept.push_back({record["type"], record["step"], record["body"]});
+  }
+  ASSERT_EQ(kept.size(), 12U);
+  const nlohmann::json bodies = {
+      {"histogram", 4, {{"key", "w"}, {"edges", {-1, 0, 2.5}}, {"counts", {7, 1}}}},
+      {"text", 5, {{"key", "note"}, {"text", "a < b"}}},
+      {"html", 6, {{"key", "page"}, {"html", "<b>x</b>"}}},
+      {"alert", 3, {{"title", "diverging"}, {"text", "loss is 1e9"}, {"level", "warning"}}},
+      {"artifact",
+       7,
+       {{"name", "best"},
+        {"type", "checkpoint"},
+        {"location", "s3://bucket/best"},
+        {"digest", "sha256:00"},
+        {"size", 5368709120}}},
+      {"tags", 3, {{"tags", {"paper", "v2"}}}},
+      {"system", 3, {{"cpu/percent", 50}}}};
+  for (std::size_t i = 0; i < bodies.size(); ++i) {
+    EXPECT_EQ(kept[i + 3], bodies[i]) << i;
+  }
+  EXPECT_EQ(json(run->path() / "run.json")["tags"], (nlohmann::json{"paper", "v2"}));
+}
+
+TEST_F(RunTest, histograms_that_are_none_are_trouble_not_records) {
+  const auto run = make();
+  testing::internal::CaptureStderr();
+  run->log_histogram("w", 1, std::vector<double>{0, 1}, std::vector<std::int64_t>{1, 2});
+  run->log_histogram("w", 1, std::vector<double>{}, std::vector<std::int64_t>{});
+  run->log_histogram("w", 1, std::vector<double>{1, 0}, std::vector<std::int64_t>{1});
+  run->finish(RunState::Finished, {});
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("histogram 'w' has 2 counts"));
+  EXPECT_EQ(json(run->path() / "run.json")["trouble"]["count"], 3);
+}
+
+TEST_F(RunTest, the_machine_is_sampled_at_once_and_then_every_so_often) {
+  start_.system_every_s = 0.002;
+  const auto run = make();
+  std::size_t count = 0;
+  nlohmann::json first;
+  while (count < 3) {
+    ASSERT_TRUE(run->sync());
+    count = 0;
+    for (const auto& record : events(run->path())) {
+      if (record["type"] == "system" && count++ == 0) {
+        first = record["body"];
+      }
+    }
+  }
+  run->finish(RunState::Finished, {});
+  EXPECT_GT(first["memory/total_bytes"], 1e6);
+  EXPECT_FALSE(first.contains("cpu/percent"));  // needs two samples
+}
+
 TEST_F(RunTest, a_call_with_many_values_loses_none) {
   const auto run = make();
   std::vector<std::string> names;

@@ -295,7 +295,7 @@ void Recorder::write_scalars(const Slot& slot) {
 void Recorder::write_item(Item item) {
   switch (item.kind) {
     case Item::Kind::Event: {
-      begin_record(item.type, item.step, item.time_us);
+      begin_record(item.type, item.step == kLastStep ? last_step_ : item.step, item.time_us);
       const std::vector<std::uint8_t> body = nlohmann::json::to_cbor(item.body);
       payload_.append(reinterpret_cast<const char*>(body.data()), body.size());
       end_record();

@@ -31,6 +31,9 @@
 
 namespace kedge::track {
 
+// For what belongs to no step of its own: the step of the last values written.
+inline constexpr std::int64_t kLastStep = -1;
+
 // Something larger than scalars. It waits in a queue; a slot of the ring keeps its place in order.
 struct Item {
   enum class Kind : std::uint8_t { Event, Epoch, Console, Image };
