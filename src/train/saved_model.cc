@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <torch/types.h>
 
+#include "checkpoint/library.h"
 #include "nn/tensor_view.h"
 #include "nn/weights.h"
 
@@ -14,14 +15,14 @@ Result<Path> find_checkpoint(const Path& path) {
   if (std::filesystem::exists(path / "manifest.json")) {
     return path;
   }
-  for (const char* name : {"best", "last"}) {
-    const Path inside = path / "checkpoints" / name;
-    if (std::filesystem::exists(inside / "manifest.json")) {
-      return inside;
-    }
+  const auto listing = KEDGE_TRY(checkpoint::list_checkpoints({.durable = path / "checkpoints"}));
+  if (listing.entries.empty()) {
+    return fail(ErrorKind::NotFound, fmt::format("no checkpoint in {}", path.string()),
+                "name a run folder (runs/<project>/<id>) or a folder under its checkpoints/");
   }
-  return fail(ErrorKind::NotFound, fmt::format("no checkpoint in {}", path.string()),
-              "name a run folder (runs/<project>/<id>) or a folder under its checkpoints/");
+  const checkpoint::Entry& newest = listing.entries.back();
+  const auto* best = checkpoint::find_best(listing.entries, newest.more_is_better);
+  return best != nullptr ? best->path : newest.path;
 }
 
 Path weights_of(const Path& checkpoint) {
