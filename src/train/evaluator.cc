@@ -16,7 +16,7 @@ Evaluator::Evaluator(data::Loader& loader, InputMaker& make_inputs, const nn::Lo
       make_inputs_(make_inputs),
       loss_(loss),
       preparation_(preparation),
-      options_(options) {}
+      options_(std::move(options)) {}
 
 Result<Evaluation> Evaluator::run(nn::Model& model, const std::string& prefix,
                                   dist::ProcessGroup& group) {
@@ -45,6 +45,11 @@ Result<Evaluation> Evaluator::run(nn::Model& model, const std::string& prefix,
     meters.add(loss, scores, inputs.y);
     if (!is_language && std::ssize(evaluation.predictions) < options_.prediction_count) {
       keep_predictions(*batch, scores, evaluation.predictions);
+    }
+    if (options_.should_stop) {
+      if (auto reason = options_.should_stop()) {
+        return fail(ErrorKind::Interrupted, std::move(*reason));
+      }
     }
   }
   evaluation.metrics = meters.read(prefix, group);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -42,6 +43,8 @@ class Evaluator {
     std::optional<at::ScalarType> autocast = {};
     bool with_confusion = false;
     std::int64_t prediction_count = 0;
+    // Asked after each batch: a reason to give up (the result is then Interrupted, with it).
+    std::function<std::optional<std::string>()> should_stop = {};
   };
 
   // All references must outlive the evaluator.

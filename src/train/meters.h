@@ -9,6 +9,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "dist/process_group.h"
+#include "nn/model.h"
 
 namespace kedge::train {
 
@@ -32,6 +33,9 @@ class Meters {
 
   // Over all ranks. "<prefix>loss", "<prefix>accuracy", "<prefix>top5", "<prefix>perplexity".
   Metrics read(const std::string& prefix, dist::ProcessGroup& group);
+
+  // The sums so far, live: a run that is resumed inside an epoch goes on with them.
+  nn::NamedTensors state() const { return {{"sums", sums_}}; }
 
   // counts[i][j]: samples of class i predicted as j, over all ranks. Call after read().
   std::vector<std::vector<std::int64_t>> read_confusion() const;

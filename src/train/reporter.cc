@@ -103,8 +103,9 @@ void Reporter::evaluation(std::int64_t step, const Evaluation& evaluation,
   run_.log_table("val/predictions", step, columns, rows);
 }
 
-void Reporter::start_bar(std::string title, std::int64_t total, std::string item_name) {
-  bar_ = std::make_unique<Progress>(std::move(title), total, std::move(item_name));
+void Reporter::start_bar(std::string title, std::int64_t total, std::string item_name,
+                         std::int64_t first) {
+  bar_ = std::make_unique<Progress>(std::move(title), total, std::move(item_name), first);
 }
 
 }  // namespace kedge::train

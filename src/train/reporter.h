@@ -40,7 +40,8 @@ class Reporter {
   void evaluation(std::int64_t step, const Evaluation& evaluation, const Preparation& preparation,
                   const data::Dataset& dataset);
 
-  void start_bar(std::string title, std::int64_t total, std::string item_name);
+  void start_bar(std::string title, std::int64_t total, std::string item_name,
+                 std::int64_t first = 0);
 
   Progress* bar() { return bar_.get(); }
 

@@ -1,138 +1,30 @@
 #include "train/run_training.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include <fmt/format.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 #include <torch/version.h>
 
+#include "config/interval.h"
 #include "config/render.h"
 #include "core/log.h"
+#include "core/signals.h"
 #include "core/units.h"
-#include "nn/weights.h"
+#include "launch/time_limit.h"
+#include "train/checkpoints.h"
 #include "train/device.h"
 #include "train/precision.h"
-#include "train/saved_model.h"
+#include "train/resumption.h"
+#include "train/setup.h"
+#include "train/simulated_crash.h"
+#include "train/stop_rule.h"
 #include "train/torch_guard.h"
 #include "train/trainer.h"
 
 namespace kedge::train {
 namespace {
-
-// Everything of one training, made in the order in which each part needs the ones before.
-struct Setup {
-  at::Device device{at::kCPU};
-  config::Precision precision = config::Precision::Fp32;
-  data::TrainVal data;
-  data::Pipeline train_pipeline;
-  data::Pipeline eval_pipeline;
-  Preparation preparation;
-  std::unique_ptr<nn::Model> model;
-  std::unique_ptr<nn::Loss> loss;
-  std::unique_ptr<Optimizer> optimizer;
-  std::unique_ptr<data::Loader> train_loader;
-  std::unique_ptr<data::Loader> val_loader;
-  std::unique_ptr<InputMaker> make_inputs;
-  std::unique_ptr<dist::ProcessGroup> group;
-};
-
-Result<void> check_batch_size(const config::Config& config, const data::Dataset& train) {
-  const std::int64_t batch = config.loader.batch_size;
-  if (train.size() == 0) {
-    return fail(ErrorKind::Usage, "there is nothing to train on: the training set is empty",
-                "lower data.val_ratio or data.val_count, or raise data.sample_ratio");
-  }
-  if (batch > train.size() && config.loader.drop_last) {
-    return fail(ErrorKind::Usage,
-                fmt::format("loader.batch_size is {}, but the training set has {} samples, and "
-                            "loader.drop_last leaves nothing",
-                            batch, train.size()),
-                "lower loader.batch_size, or set loader.drop_last=false");
-  }
-  if (batch > train.size()) {
-    warn("loader.batch_size {} is larger than the training set: one batch of {} per epoch", batch,
-         train.size());
-  }
-  return {};
-}
-
-Result<std::unique_ptr<nn::Model>> make_trained_model(const config::Config& config,
-                                                      const Setup& setup) {
-  torch::manual_seed(static_cast<std::uint64_t>(config.seed));
-  auto model = KEDGE_TRY(nn::make_model(config.model, setup.preparation.task));
-  config::ModelConfig start = config.model;
-  if (!start.weights.empty() && std::filesystem::is_directory(start.weights)) {
-    start.weights = weights_of(KEDGE_TRY(find_checkpoint(start.weights))).string();
-  }
-  const auto report = KEDGE_TRY(nn::apply_weights(*model, start));
-  if (!config.model.weights.empty()) {
-    say("weights: {} tensors from {}{}", report.loaded, start.weights,
-        report.new_head.empty() ? "" : fmt::format("; the head {} is new", model->head()));
-  }
-  model->to(setup.device);
-  if (setup.precision == config::Precision::Bf16Pure) {
-    model->to(at::kBFloat16);
-  }
-  if (config.train.channels_last && !setup.preparation.task.is_language()) {
-    use_channels_last(*model);
-  }
-  return model;
-}
-
-data::LoaderOptions loader_options(const config::Config& config, const Setup& setup) {
-  return {.batch_size = config.loader.batch_size,
-          .workers = loader_workers(config.loader.workers, setup.device),
-          .prefetch = config.loader.prefetch,
-          .shuffle = config.loader.shuffle,
-          .drop_last = config.loader.drop_last,
-          .skip_bad = config.data.on_error == config::OnError::Skip,
-          .seed = static_cast<std::uint64_t>(config.seed),
-          .rank = setup.group->rank(),
-          .ranks = setup.group->size(),
-          .allocate = batch_allocator(setup.device, config.loader.pin_memory.value_or(true))};
-}
-
-void make_loaders(const config::Config& config, Setup& setup) {
-  data::LoaderOptions options = loader_options(config, setup);
-  setup.train_loader =
-      std::make_unique<data::Loader>(*setup.data.train, setup.train_pipeline, options);
-  if (setup.data.val != nullptr && setup.data.val->size() > 0) {
-    options.shuffle = false;
-    options.drop_last = false;
-    if (config.loader.eval_batch_size > 0) {
-      options.batch_size = config.loader.eval_batch_size;
-    }
-    setup.val_loader =
-        std::make_unique<data::Loader>(*setup.data.val, setup.eval_pipeline, options);
-  }
-}
-
-Result<std::unique_ptr<Setup>> make_setup(const config::Config& config) {
-  auto setup = std::make_unique<Setup>();
-  apply_compute_settings(config);
-  setup->group = dist::make_single_process_group();
-  setup->device = KEDGE_TRY(choose_device(config.train.device));
-  setup->precision = resolve_precision(config.train.precision, setup->device);
-  setup->train_pipeline = KEDGE_TRY(data::Pipeline::parse(config.transform.train));
-  setup->eval_pipeline = KEDGE_TRY(data::Pipeline::parse(config.transform.eval));
-  setup->loss = KEDGE_TRY(nn::Losses::make("loss", config.loss.name, config.loss));
-  setup->data = KEDGE_TRY(data::open_data(config.data));
-  KEDGE_TRY(check_batch_size(config, *setup->data.train));
-  setup->preparation = KEDGE_TRY(prepare(config, *setup->data.train, setup->eval_pipeline));
-  setup->model = KEDGE_TRY(make_trained_model(config, *setup));
-  setup->optimizer = KEDGE_TRY(make_optimizer(*setup->model, config.optimizer));
-  setup->make_inputs = std::make_unique<InputMaker>(
-      setup->preparation.normalise,
-      InputMaker::Options{
-          .device = setup->device,
-          .type = setup->precision == config::Precision::Bf16Pure ? at::kBFloat16 : at::kFloat,
-          .channels_last = config.train.channels_last});
-  make_loaders(config, *setup);
-  KEDGE_TRY(check_metric_names(config, setup->preparation, setup->val_loader != nullptr));
-  return setup;
-}
 
 Horizon horizon_of(const config::Config& config, const data::Loader& loader) {
   const std::int64_t per_epoch =
@@ -144,9 +36,9 @@ Horizon horizon_of(const config::Config& config, const data::Loader& loader) {
   return horizon;
 }
 
-track::RunStart run_start(const config::LoadedConfig& config, const Setup& setup, int argc,
-                          const char* const* argv) {
-  nlohmann::json environment = track::collect_environment(argc, argv);
+track::RunStart run_start(const config::LoadedConfig& config, const Setup& setup,
+                          const TrainingOptions& options) {
+  nlohmann::json environment = track::collect_environment(options.argc, options.argv);
   environment["device"] = device_facts(setup.device);
   environment["libtorch"] = TORCH_VERSION;
   const config::RunConfig& run = config->run;
@@ -163,7 +55,8 @@ track::RunStart run_start(const config::LoadedConfig& config, const Setup& setup
           .config_hash = config.hash(),
           .data_digest = setup.data.digest,
           .environment = std::move(environment),
-          .csv = config->track.csv};
+          .csv = config->track.csv,
+          .system_every_s = config->track.system_every.value};
 }
 
 void say_facts(Reporter& reporter, const config::Config& config, const Setup& setup,
@@ -226,22 +119,83 @@ void say_summary(Reporter& reporter, const TrainSummary& summary, std::uint64_t 
   reporter.say(fmt::format("next     kedge eval {}", run.path().string()));
 }
 
-Result<void> train_in_run(const config::LoadedConfig& config, Setup& setup, track::Run& run) {
+// Of the run that is gone on with, and of this process.
+struct Start {
+  std::optional<Resumption> resumption;
+  const StopSignals& signals;
+  StopRule::Clock::time_point time;
+  const TrainingOptions& options;
+};
+
+Result<std::unique_ptr<track::Run>> open_run(const config::LoadedConfig& config, const Setup& setup,
+                                             Start& start) {
+  const track::RunStart facts = run_start(config, setup, start.options);
+  if (!start.resumption) {
+    return track::Run::create(facts);
+  }
+  Resumption& resumption = *start.resumption;
+  track::ResumePoint point{.changes = resumption.changes};
+  if (resumption.newest.checkpoint) {
+    const nlohmann::json& state = resumption.newest.checkpoint->state();
+    if (state.value("data_digest", "") != setup.data.digest) {
+      return fail(ErrorKind::Usage,
+                  fmt::format("the data has changed since the run was saved (digest {}, now {}): "
+                              "what was held out could be trained on",
+                              state.value("data_digest", ""), setup.data.digest),
+                  "bring the data back, or start a new run with resume=never");
+    }
+    point.step = resumption.newest.entry.step;
+    point.epoch = resumption.newest.entry.epoch;
+  }
+  return track::Run::resume(facts, std::move(resumption.attempt), point);
+}
+
+void say_resumption(Reporter& reporter, const Resumption& resumption, const track::Run& run) {
+  for (const checkpoint::Bad& bad : resumption.newest.bad) {
+    reporter.say(fmt::format("damaged  {}: {}", bad.path.string(), bad.error.message));
+  }
+  if (resumption.newest.checkpoint) {
+    const nlohmann::json& state = resumption.newest.checkpoint->state();
+    reporter.say(fmt::format("resume   attempt {} from {}: step {}, epoch {}, batch {}",
+                             run.attempt(), resumption.newest.entry.name,
+                             resumption.newest.entry.step, resumption.newest.entry.epoch + 1,
+                             state.value("batch", std::int64_t{0})));
+  } else {
+    reporter.say(
+        fmt::format("resume   attempt {}, from the beginning: nothing was saved", run.attempt()));
+  }
+  for (const track::ConfigChange& change : resumption.changes) {
+    reporter.say(fmt::format("changed  {}: {} -> {}", change.key, change.before, change.after));
+  }
+}
+
+Result<void> train_in_run(const config::LoadedConfig& config, Setup& setup, track::Run& run,
+                          const Start& start) {
   const auto reporter = KEDGE_TRY(Reporter::make(run, config->track.log_file));
   LearningRate learning_rate = KEDGE_TRY(LearningRate::make(
       config->schedule, config->optimizer.lr, horizon_of(*config, *setup.train_loader)));
+  StopRule stop(*config, start.signals, launch::find_time_limit(), start.time);
+  stop.stop_after(start.options.stop_after_step);
+  const SimulatedCrash crash(KEDGE_TRY(config::parse_crash(config->train.simulate_crash)), run.id(),
+                             run.attempt());
+  std::unique_ptr<Checkpoints> checkpoints;
   std::optional<Evaluator> evaluator;
   if (setup.val_loader) {
-    evaluator.emplace(*setup.val_loader, *setup.make_inputs, *setup.loss, setup.preparation,
-                      Evaluator::Options{.device = setup.device,
-                                         .autocast = autocast_type(setup.precision),
-                                         .with_confusion = config->track.confusion,
-                                         .prediction_count = config->track.predictions});
+    evaluator.emplace(
+        *setup.val_loader, *setup.make_inputs, *setup.loss, setup.preparation,
+        Evaluator::Options{.device = setup.device,
+                           .autocast = autocast_type(setup.precision),
+                           .with_confusion = config->track.confusion,
+                           .prediction_count = config->track.predictions,
+                           .should_stop = [&] { return stop.reason(checkpoints->reserve_s()); }});
   }
   for (const std::string& note : config.notes) {
     reporter->say(note);
   }
   say_facts(*reporter, *config, setup, run);
+  if (!stop.limit_text().empty()) {
+    reporter->say("limit    " + stop.limit_text());
+  }
   Trainer trainer({.config = config,
                    .preparation = setup.preparation,
                    .device = setup.device,
@@ -256,8 +210,33 @@ Result<void> train_in_run(const config::LoadedConfig& config, Setup& setup, trac
                    .val = setup.data.val.get(),
                    .group = *setup.group,
                    .run = run,
-                   .reporter = *reporter});
-  const TrainSummary summary = KEDGE_TRY(trainer.run());
+                   .reporter = *reporter,
+                   .data_digest = setup.data.digest,
+                   .stop = stop,
+                   .crash = crash});
+  std::int64_t durable_step = -1;
+  if (start.resumption) {
+    say_resumption(*reporter, *start.resumption, run);
+    if (const auto& saved = start.resumption->newest.checkpoint) {
+      KEDGE_TRY(trainer.restore(*saved, start.options.dropped));
+      durable_step = start.resumption->newest.entry.step;
+      if (!start.options.restored_copy.empty()) {
+        KEDGE_TRY(trainer.write(start.options.restored_copy));
+      }
+    }
+  }
+  std::vector<track::AttemptFacts> attempts = track::list_attempts(run.path());
+  attempts.pop_back();  // this one
+  checkpoints = KEDGE_TRY(Checkpoints::make({.config = *config,
+                                             .device = setup.device,
+                                             .run = run,
+                                             .reporter = *reporter,
+                                             .failures = observed_failures(attempts),
+                                             .durable_step = durable_step,
+                                             .more_is_better = trainer.is_more_better(),
+                                             .size_bytes = trainer.state_bytes(),
+                                             .ranks = setup.group->size()}));
+  const TrainSummary summary = KEDGE_TRY(trainer.run(*checkpoints));
   const std::uint64_t peak_bytes = peak_memory_bytes(setup.device);
   say_summary(*reporter, summary, peak_bytes, run);
   run.finish(track::RunState::Finished, summary_json(summary, peak_bytes));
@@ -266,17 +245,31 @@ Result<void> train_in_run(const config::LoadedConfig& config, Setup& setup, trac
 
 }  // namespace
 
-Result<void> run_training(const config::LoadedConfig& config, int argc, const char* const* argv) {
+Result<void> run_training(const config::LoadedConfig& config, const TrainingOptions& options) {
+  const StopSignals signals;
+  RunPlan plan = KEDGE_TRY(plan_run(config, signals));
+  if (plan.finished) {
+    say("run '{}' is finished: {} epochs, {} steps; raise train.epochs or train.max_steps to go on",
+        config->run.id, plan.finished->epoch, plan.finished->step);
+    return {};
+  }
+  Start start{.resumption = std::move(plan.resumption),
+              .signals = signals,
+              .time = StopRule::Clock::now(),
+              .options = options};
   open_cuda();
   std::unique_ptr<track::Run> run;
   const auto attempt = [&]() -> Result<void> {
     const auto setup = KEDGE_TRY(make_setup(*config));
-    run = KEDGE_TRY(track::Run::create(run_start(config, *setup, argc, argv)));
-    return train_in_run(config, *setup, *run);
+    run = KEDGE_TRY(open_run(config, *setup, start));
+    return train_in_run(config, *setup, *run, start);
   };
   Result<void> result = catch_torch(attempt);
   if (!result && run != nullptr) {
-    run->finish(track::RunState::Failed, {{"error", result.error().message}});
+    const bool is_saved = result.error().kind == ErrorKind::Interrupted;
+    run->console(result.error().message);
+    run->finish(is_saved ? track::RunState::Interrupted : track::RunState::Failed,
+                {{is_saved ? "stopped" : "error", result.error().message}});
   }
   return result;
 }

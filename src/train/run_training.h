@@ -1,13 +1,28 @@
 // `kedge train`: from a config to a trained model in a run folder.
 #pragma once
 
+#include <cstdint>
+#include <set>
+#include <string>
+
 #include "config/load.h"
+#include "core/file.h"
 #include "core/result.h"
 
 namespace kedge::train {
 
-// Makes everything the config names, trains, and leaves run folder, checkpoints and summary.
-// Nothing is written before the config, the data and the model have been found to be sound.
-Result<void> run_training(const config::LoadedConfig& config, int argc, const char* const* argv);
+struct TrainingOptions {
+  int argc = 0;  // the command, for the record
+  const char* const* argv = nullptr;
+  // For verify-resume: stop as if a signal had come, and forget pieces of the state on resuming.
+  std::int64_t stop_after_step = 0;  // 0: never
+  std::set<std::string> dropped = {};
+  Path restored_copy = {};  // where to write what was restored, before training; empty: nowhere
+};
+
+// Makes everything the config names, or goes on with an unfinished run of it; trains, and leaves
+// run folder, checkpoints and summary. Nothing is written before the config, the data and the
+// model have been found to be sound. Interrupted: asked to stop, everything is saved.
+Result<void> run_training(const config::LoadedConfig& config, const TrainingOptions& options);
 
 }  // namespace kedge::train

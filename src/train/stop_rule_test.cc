@@ -42,7 +42,7 @@ TEST_F(StopRuleTest, the_nearer_of_two_limits_counts) {
   config_.train.max_time = {10};
   const StopRule stop =
       rule(launch::TimeLimit{.end = now_ + std::chrono::hours(1), .source = "Slurm job 7"});
-  EXPECT_EQ(stop.limit_text(), "train.max_time 10s");
+  EXPECT_EQ(stop.limit_text(), "train.max_time 10.0s");
   EXPECT_EQ(stop.reason(1, 5), std::nullopt);
   EXPECT_THAT(stop.reason(1, 11).value(), HasSubstr("max_time"));
 }

@@ -2,28 +2,20 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 
 #include <fmt/format.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include "checkpoint/checkpoint.h"
-#include "config/render.h"
 #include "train/device.h"
 #include "train/gradients.h"
+#include "train/histogram.h"
+#include "train/nonfinite.h"
 #include "train/precision.h"
-#include "train/saved_model.h"
 
 namespace kedge::train {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 nn::NamedTensors trainable_parameters(const nn::Model& model) {
   nn::NamedTensors trainable;
@@ -33,21 +25,6 @@ nn::NamedTensors trainable_parameters(const nn::Model& model) {
     }
   }
   return trainable;
-}
-
-// Where the numbers are finite but too large: the parameter that grew most.
-std::string describe_largest(const nn::NamedTensors& parameters) {
-  std::string largest;
-  double size = -1;
-  for (const auto& [name, tensor] : parameters) {
-    const double here = tensor.numel() > 0 ? tensor.abs().max().item<double>() : 0;
-    if (here > size) {
-      size = here;
-      largest = name;
-    }
-  }
-  return fmt::format("inputs and parameters are finite, the largest is {:.2g} in {}", size,
-                     largest);
 }
 
 std::string default_best_metric(const TrainerParts& parts) {
@@ -68,9 +45,9 @@ Trainer::Trainer(TrainerParts parts)
                .is_language = parts.preparation.task.is_language()}),
       best_metric_(config_.checkpoint.metric.empty() ? default_best_metric(parts)
                                                      : config_.checkpoint.metric),
-      best_(more_is_better(config_.checkpoint.goal, best_metric_), 0),
-      early_stop_(more_is_better(config_.early_stop.goal, config_.early_stop.metric),
-                  config_.early_stop.delta) {
+      state_(Best(is_more_better(), 0),
+             Best(more_is_better(config_.early_stop.goal, config_.early_stop.metric),
+                  config_.early_stop.delta)) {
   if (config_.ema.decay > 0) {
     ema_.emplace(parts.model.parameters(), parts.model.buffers());
   }
@@ -79,65 +56,98 @@ Trainer::Trainer(TrainerParts parts)
   }
 }
 
-Result<TrainSummary> Trainer::run() {
-  const Clock::time_point started = Clock::now();
+Result<TrainSummary> Trainer::run(Checkpoints& checkpoints) {
+  checkpoints_ = &checkpoints;
+  const Stopwatch watch;
   while (!is_over()) {
-    const Clock::time_point epoch_started = Clock::now();
+    if (parts_.crash.epoch() == state_.epoch + 1) {
+      // Who tries a crash wants to see the last epoch's checkpoint used.
+      KEDGE_TRY(checkpoints_->finish());
+      parts_.crash.at_epoch(state_.epoch + 1);
+    }
     KEDGE_TRY(train_epoch());
-    const double seconds = seconds_since(epoch_started);
-    train_seconds_ += seconds;
-    ++epoch_;
-    KEDGE_TRY(end_epoch(seconds));
+    KEDGE_TRY(end_epoch());
+    if (const auto reason = parts_.stop.reason(state_.step, checkpoints_->reserve_s());
+        reason && !is_over()) {
+      return stop(*reason);
+    }
   }
-  summary_.epochs = epoch_;
-  summary_.steps = step_;
-  summary_.best_metric = best_metric_;
-  summary_.best_value = best_.value();
-  summary_.seconds = seconds_since(started);
-  summary_.samples_per_s = static_cast<double>(samples_) / std::max(train_seconds_, 1e-9);
-  summary_.epoch_seconds_mean =
-      train_seconds_ / static_cast<double>(std::max<std::int64_t>(epoch_, 1));
-  return summary_;
+  const double train_seconds = std::max(state_.train_seconds, 1e-9);
+  return TrainSummary{
+      .epochs = state_.epoch,
+      .steps = state_.step,
+      .best_metric = best_metric_,
+      .best_value = state_.best.value(),
+      .best_epoch = state_.best_epoch,
+      .last = last_metrics_,
+      .seconds = watch.seconds(),
+      .samples_per_s = static_cast<double>(state_.samples) / train_seconds,
+      .epoch_seconds_mean =
+          state_.train_seconds / static_cast<double>(std::max<std::int64_t>(state_.epoch, 1)),
+      .skipped = state_.skipped,
+      .is_stopped_early = is_stopped_early()};
 }
 
 Result<void> Trainer::train_epoch() {
   const std::int64_t batches = parts_.train_loader.batches_per_epoch();
   const std::int64_t accumulate = config_.train.accumulate;
   const bool is_language = parts_.preparation.task.is_language();
-  parts_.reporter.start_bar(fmt::format("epoch {}/{}", epoch_ + 1, config_.train.epochs), batches,
-                            is_language ? "tokens" : "samples");
+  parts_.reporter.start_bar(fmt::format("epoch {}/{}", state_.epoch + 1, config_.train.epochs),
+                            batches, is_language ? "tokens" : "samples", state_.batch);
   parts_.model.set_training(true);
-  meters_.reset();
-  parts_.train_loader.start_epoch(epoch_);
+  epoch_watch_.restart();
+  epoch_seconds_before_ = state_.epoch_seconds;
+  if (state_.batch == 0) {
+    meters_.reset();
+  }
+  parts_.train_loader.start_epoch(state_.epoch, state_.batch);
   std::int64_t items = 0;
-  epoch_samples_ = 0;
-  epoch_skipped_ = 0;
-  for (std::int64_t index = 0; !is_out_of_steps(); ++index) {
+  while (!is_out_of_steps()) {
     const auto batch = KEDGE_TRY(parts_.train_loader.next());
     if (batch == nullptr) {
       break;
     }
-    epoch_skipped_ += batch->skipped;
+    const std::int64_t index = state_.batch;
+    const bool is_last_of_group = (index + 1) % accumulate == 0 || index + 1 == batches;
     // Every image of a batch may have been skipped; with many ranks the last may not reach all.
     if (batch->count > 0) {
       // The last group of an epoch may hold fewer batches; its mean is over those.
       const std::int64_t group_start = index / accumulate * accumulate;
-      KEDGE_TRY(learn(parts_.make_inputs(*batch), std::min(accumulate, batches - group_start)));
+      KEDGE_TRY(learn(parts_.make_inputs(*batch), std::min(accumulate, batches - group_start),
+                      is_last_of_group));
     }
-    if ((index + 1) % accumulate == 0 || index + 1 == batches) {
-      apply_gradients();
-    }
-    epoch_samples_ += batch->count;
+    state_.see(batch->indices, batch->skipped);
     items += batch->count * std::max<std::int64_t>(batch->context, 1);
-    if (parts_.reporter.bar()->advance(index + 1, items)) {
+    if (is_last_of_group) {
+      apply_gradients();
+      KEDGE_TRY(at_step_boundary());
+    }
+    if (parts_.reporter.bar()->advance(state_.batch, items)) {
       parts_.reporter.bar()->draw(fmt::format("loss {:.4f}", shown_loss_));
     }
   }
-  samples_ += epoch_samples_;
   KEDGE_TRY(take_logged_loss());
   synchronize(parts_.device);
   parts_.reporter.end_bar();
   return {};
+}
+
+// The only place inside an epoch where training is saved or stops: no gradients are pending.
+Result<void> Trainer::at_step_boundary() {
+  parts_.crash.after_step(state_.step);
+  if (parts_.run.is_lost()) {
+    return fail(ErrorKind::Unavailable, "another process has taken this run over",
+                "this one stops without saving; the other goes on");
+  }
+  // After the last batch the end of the epoch is about to be saved, with its score.
+  const bool is_last_batch = state_.batch == parts_.train_loader.batches_per_epoch();
+  const double reserve_s = checkpoints_->reserve_s();
+  if (const auto reason = is_last_batch ? parts_.stop.reason(reserve_s)
+                                        : parts_.stop.reason(state_.step, reserve_s)) {
+    return stop(*reason);
+  }
+  const bool is_due = checkpoints_->is_due(state_.step);
+  return is_due && !is_last_batch ? save(std::nullopt) : Result<void>();
 }
 
 at::Tensor Trainer::compute_loss(const Inputs& inputs) {
@@ -165,19 +175,20 @@ at::Tensor Trainer::mixed_loss(const Inputs& inputs) {
   return loss;
 }
 
-Result<void> Trainer::learn(const Inputs& inputs, std::int64_t group_size) {
+Result<void> Trainer::learn(const Inputs& inputs, std::int64_t group_size, bool is_last_of_group) {
   const at::Tensor loss = compute_loss(inputs);
   if (!parts_.device.is_cuda()) {
     // On the CPU the loss is there to be read; on a GPU only log points look, to not wait.
     shown_loss_ = loss.item<double>();
     if (config_.train.stop_on_nan && !std::isfinite(shown_loss_)) {
       return std::unexpected(describe_nonfinite(
-          inputs, fmt::format("the loss of step {} (epoch {})", step_ + 1, epoch_ + 1)));
+          parts_.model, inputs,
+          fmt::format("the loss of step {} (epoch {})", state_.step + 1, state_.epoch + 1)));
     }
   }
-  if ((step_ + 1) % config_.train.log_every == 0) {
+  if (is_last_of_group && (state_.step + 1) % config_.train.log_every == 0) {
     KEDGE_TRY(take_logged_loss());
-    logged_loss_.start(loss, step_ + 1);
+    logged_loss_.start(loss, state_.step + 1);
   }
   at::Tensor scaled = group_size == 1 ? loss : loss / group_size;
   if (scaler_) {
@@ -190,11 +201,12 @@ Result<void> Trainer::learn(const Inputs& inputs, std::int64_t group_size) {
 void Trainer::apply_gradients() {
   const torch::NoGradGuard no_grad;
   reduce_gradients();
-  const double lr = parts_.learning_rate.at(step_, epoch_);
+  const double lr = parts_.learning_rate.at(state_.step, state_.epoch);
   const bool is_finite = !scaler_ || scaler_->unscale(trainable_);
   if (config_.train.clip_norm > 0) {
     clip_norm(trainable_, config_.train.clip_norm);
   }
+  watch();
   if (is_finite) {
     parts_.optimizer.step(lr);
   }
@@ -205,7 +217,23 @@ void Trainer::apply_gradients() {
   if (ema_) {
     ema_->update(config_.ema.decay);
   }
-  ++step_;
+  ++state_.step;
+}
+
+// Histograms of what the optimizer is about to use. They wait for the device: only when asked for.
+void Trainer::watch() {
+  const config::Watch watched = config_.track.watch;
+  if (watched == config::Watch::None || (state_.step + 1) % config_.track.watch_every != 0) {
+    return;
+  }
+  for (const auto& [name, parameter] : trainable_) {
+    if (watched != config::Watch::Gradients) {
+      log_histogram(parts_.run, "parameters/" + name, state_.step + 1, parameter);
+    }
+    if (watched != config::Watch::Parameters && parameter.grad().defined()) {
+      log_histogram(parts_.run, "gradients/" + name, state_.step + 1, parameter.grad());
+    }
+  }
 }
 
 void Trainer::reduce_gradients() {
@@ -227,33 +255,15 @@ Result<void> Trainer::take_logged_loss() {
     return {};
   }
   shown_loss_ = reading->value;
-  const double lr = parts_.learning_rate.at(reading->step - 1, epoch_);
+  const double lr = parts_.learning_rate.at(reading->step - 1, state_.epoch);
   const std::array<track::Scalar, 2> scalars = {{{"train/step_loss", reading->value}, {"lr", lr}}};
   parts_.run.log(reading->step, scalars);
   if (config_.train.stop_on_nan && !std::isfinite(reading->value)) {
     return std::unexpected(describe_nonfinite(
-        {}, fmt::format("the loss of step {} (epoch {})", reading->step, epoch_ + 1)));
+        parts_.model, {},
+        fmt::format("the loss of step {} (epoch {})", reading->step, state_.epoch + 1)));
   }
   return {};
-}
-
-Error Trainer::describe_nonfinite(const Inputs& inputs, std::string_view when) const {
-  std::string culprit = "the loss itself; " + describe_largest(trainable_);
-  if (inputs.x.defined() && inputs.x.is_floating_point() &&
-      !inputs.x.isfinite().all().item<bool>()) {
-    culprit = "the input batch";
-  } else if (const auto name = find_first_nonfinite(parameters_and_buffers(parts_.model))) {
-    culprit = *name;
-  } else if (inputs.x.defined()) {
-    const torch::NoGradGuard no_grad;
-    if (!parts_.model.forward(inputs.x).isfinite().all().item<bool>()) {
-      culprit = "the model's scores; " + describe_largest(trainable_);
-    }
-  }
-  return {
-      ErrorKind::Corrupt, fmt::format("{} is not finite; first bad tensor: {}", when, culprit),
-      "lower optimizer.lr, add schedule.warmup or train.clip_norm, or try train.precision=fp32; "
-      "train.stop_on_nan=false trains on regardless"};
 }
 
 // A GPU is only asked at log points, and the last step's damage first shows in the validation.
@@ -261,44 +271,54 @@ Result<void> Trainer::check_finite(const Metrics& metrics) const {
   for (const char* name : {"train/loss", "val/loss"}) {
     const auto found = metrics.find(name);
     if (config_.train.stop_on_nan && found != metrics.end() && !std::isfinite(found->second)) {
-      return std::unexpected(
-          describe_nonfinite({}, fmt::format("{} after step {} (epoch {})", name, step_, epoch_)));
+      return std::unexpected(describe_nonfinite(
+          parts_.model, {},
+          fmt::format("{} after step {} (epoch {})", name, state_.step, state_.epoch + 1)));
     }
   }
   return {};
 }
 
-Result<void> Trainer::end_epoch(double seconds) {
+Result<void> Trainer::end_epoch() {
+  state_.epoch_seconds = epoch_seconds_before_ + epoch_watch_.seconds();
   Metrics metrics = meters_.read("train/", parts_.group);
   const std::int64_t every = config_.train.eval_every;
-  const bool is_due = is_over() || (every > 0 && epoch_ % every == 0);
-  if (parts_.evaluator != nullptr && is_due) {
+  const std::int64_t finished = state_.epoch + 1;
+  const bool is_last = finished >= config_.train.epochs || is_out_of_steps();
+  if (parts_.evaluator != nullptr && (is_last || (every > 0 && finished % every == 0))) {
     metrics.merge(KEDGE_TRY(validate()));
   }
-  summary_.skipped = std::max(summary_.skipped, epoch_skipped_);
   KEDGE_TRY(check_finite(metrics));
+  std::optional<double> score;
   bool is_best = false;
   if (const auto found = metrics.find(best_metric_); found != metrics.end()) {
-    is_best = best_.observe(found->second);
-    summary_.best_epoch = is_best ? epoch_ : summary_.best_epoch;
+    score = found->second;
+    is_best = state_.best.observe(*score);
+    state_.best_epoch = is_best ? finished : state_.best_epoch;
   }
-  record_epoch(metrics, seconds, is_best);
+  record_epoch(metrics, is_best);
+  state_.end_epoch();
+  state_.add_to_history(metrics);
   if (const auto found = metrics.find(config_.schedule.metric); found != metrics.end()) {
     parts_.learning_rate.schedule().observe(
         found->second, more_is_better(config::Goal::Auto, config_.schedule.metric));
   }
   consider_stopping(metrics);
-  return save_if_due(is_best);
+  if (is_best || is_over() || checkpoints_->is_due_after_epoch(state_.step, state_.epoch)) {
+    KEDGE_TRY(save(score));
+  }
+  return is_over() ? checkpoints_->finish() : Result<void>();
 }
 
-void Trainer::record_epoch(const Metrics& metrics, double seconds, bool is_best) {
+void Trainer::record_epoch(const Metrics& metrics, bool is_best) {
+  const double seconds = state_.epoch_seconds;
   const EpochFacts facts = {
-      .epoch = epoch_,
+      .epoch = state_.epoch + 1,
       .epochs = config_.train.epochs,
-      .step = step_,
+      .step = state_.step,
       .seconds = seconds,
-      .samples_per_s = static_cast<double>(epoch_samples_) / std::max(seconds, 1e-9),
-      .lr = parts_.learning_rate.at(std::max<std::int64_t>(step_ - 1, 0), epoch_ - 1),
+      .samples_per_s = static_cast<double>(state_.epoch_samples) / std::max(seconds, 1e-9),
+      .lr = parts_.learning_rate.at(std::max<std::int64_t>(state_.step - 1, 0), state_.epoch),
       .is_best = is_best};
   parts_.reporter.epoch(facts, metrics);
   std::vector<track::Scalar> scalars;
@@ -307,23 +327,8 @@ void Trainer::record_epoch(const Metrics& metrics, double seconds, bool is_best)
   }
   scalars.push_back({"lr", facts.lr});
   scalars.push_back({"epoch_seconds", seconds});
-  parts_.run.log_epoch(epoch_, step_, scalars);
-  history_.push_back({{"epoch", epoch_}, {"step", step_}, {"metrics", metrics}});
-  summary_.last = metrics;
-}
-
-Result<void> Trainer::save_if_due(bool is_best) {
-  if (!config_.checkpoint.enabled) {
-    return {};
-  }
-  if (is_best) {
-    KEDGE_TRY(save("best"));
-  }
-  const std::int64_t every = config_.checkpoint.every;
-  if (is_over() || (every > 0 && epoch_ % every == 0)) {
-    KEDGE_TRY(save("last"));
-  }
-  return {};
+  parts_.run.log_epoch(facts.epoch, facts.step, scalars);
+  last_metrics_ = metrics;
 }
 
 void Trainer::consider_stopping(const Metrics& metrics) {
@@ -331,11 +336,10 @@ void Trainer::consider_stopping(const Metrics& metrics) {
   if (config_.early_stop.patience == 0 || found == metrics.end()) {
     return;
   }
-  early_stop_.observe(found->second);
-  if (early_stop_.since() >= config_.early_stop.patience) {
-    summary_.is_stopped_early = true;
+  state_.early_stop.observe(found->second);
+  if (is_stopped_early()) {
     parts_.reporter.say(fmt::format("early stopping: {} has not improved for {} epochs",
-                                    config_.early_stop.metric, early_stop_.since()));
+                                    config_.early_stop.metric, state_.early_stop.since()));
   }
 }
 
@@ -347,47 +351,29 @@ Result<Metrics> Trainer::validate() {
   if (ema_) {
     ema_->restore();
   }
+  if (!evaluation && evaluation.error().kind == ErrorKind::Interrupted) {
+    // The epoch's batches are learnt and saved as such; a resumed run begins with the validation.
+    return stop(evaluation.error().message);
+  }
   if (!evaluation) {
     return std::unexpected(std::move(evaluation).error());
   }
-  epoch_skipped_ += evaluation->skipped;
-  parts_.reporter.evaluation(step_, *evaluation, parts_.preparation, *parts_.val);
+  state_.epoch_skipped += evaluation->skipped;
+  parts_.reporter.evaluation(state_.step, *evaluation, parts_.preparation, *parts_.val);
   return std::move(evaluation->metrics);
 }
 
-Result<void> Trainer::save(const std::string& name) {
-  HostCopies copies;
-  std::vector<checkpoint::Part> shards;
-  shards.push_back(copies.part("model", parameters_and_buffers(parts_.model)));
-  shards.push_back(copies.part("optimizer", parts_.optimizer.state()));
-  if (ema_) {
-    shards.push_back(copies.part("ema", ema_->state()));
-  }
-  if (scaler_) {
-    shards.push_back(copies.part("loss_scaler", scaler_->state()));
-  }
-  const nlohmann::json state = {{"run", parts_.run.id()},
-                                {"epoch", epoch_},
-                                {"step", step_},
-                                {"seed", config_.seed},
-                                {"best",
-                                 {{"metric", best_metric_},
-                                  {"value", best_.value().value_or(0)},
-                                  {"epoch", summary_.best_epoch}}},
-                                {"history", history_},
-                                {"schedule", parts_.learning_rate.schedule().state()},
-                                {"config", config::render_effective(parts_.config)},
-                                {"config_hash", parts_.config.hash()},
-                                {"preparation", parts_.preparation.to_json()}};
-  return checkpoint::write_checkpoint(parts_.run.path() / "checkpoints" / name, shards, state);
-}
-
 bool Trainer::is_over() const {
-  return epoch_ >= config_.train.epochs || is_out_of_steps() || summary_.is_stopped_early;
+  return state_.epoch >= config_.train.epochs || is_out_of_steps() || is_stopped_early();
 }
 
 bool Trainer::is_out_of_steps() const {
-  return config_.train.max_steps > 0 && step_ >= config_.train.max_steps;
+  return config_.train.max_steps > 0 && state_.step >= config_.train.max_steps;
+}
+
+bool Trainer::is_stopped_early() const {
+  return config_.early_stop.patience > 0 &&
+         state_.early_stop.since() >= config_.early_stop.patience;
 }
 
 }  // namespace kedge::train

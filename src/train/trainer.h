@@ -2,20 +2,24 @@
 // run_training() catches them once.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
+#include "checkpoint/checkpoint.h"
 #include "config/load.h"
 #include "core/result.h"
+#include "core/stopwatch.h"
 #include "data/loader.h"
 #include "dist/process_group.h"
 #include "nn/loss.h"
 #include "nn/model.h"
 #include "track/run.h"
-#include "train/best.h"
+#include "train/checkpoints.h"
 #include "train/delayed_scalar.h"
 #include "train/ema.h"
 #include "train/evaluator.h"
@@ -26,6 +30,9 @@
 #include "train/reporter.h"
 #include "train/schedule.h"
 #include "train/session.h"
+#include "train/simulated_crash.h"
+#include "train/stop_rule.h"
+#include "train/trainer_state.h"
 
 namespace kedge::train {
 
@@ -46,6 +53,9 @@ struct TrainerParts {
   dist::ProcessGroup& group;
   track::Run& run;
   Reporter& reporter;
+  std::string data_digest;
+  const StopRule& stop;
+  const SimulatedCrash& crash;
 };
 
 struct TrainSummary {
@@ -66,29 +76,50 @@ class Trainer {
  public:
   explicit Trainer(TrainerParts parts);
 
-  Result<TrainSummary> run();
+  // Goes on where the checkpoint was saved. `dropped` pieces of its state are left as they are at
+  // a start, to try whether that is noticed: see kStatePieces.
+  Result<void> restore(const checkpoint::Checkpoint& saved, const std::set<std::string>& dropped);
+
+  // A checkpoint of the training as it is now, at once; for verify-resume.
+  Result<void> write(const Path& path);
+
+  // The metric that decides which checkpoint is best, and whether more of it is better.
+  const std::string& best_metric() const { return best_metric_; }
+
+  bool is_more_better() const { return more_is_better(config_.checkpoint.goal, best_metric_); }
+
+  // What one checkpoint takes.
+  std::uint64_t state_bytes();
+
+  // Interrupted when it was asked to stop and has saved everything.
+  Result<TrainSummary> run(Checkpoints& checkpoints);
 
  private:
   Result<void> train_epoch();
+  Result<void> at_step_boundary();
   at::Tensor compute_loss(const Inputs& inputs);
   at::Tensor mixed_loss(const Inputs& inputs);
-  Result<void> learn(const Inputs& inputs, std::int64_t group_size);
+  Result<void> learn(const Inputs& inputs, std::int64_t group_size, bool is_last_of_group);
   void apply_gradients();
   void reduce_gradients();
+  void watch();
   Result<void> take_logged_loss();
-  Error describe_nonfinite(const Inputs& inputs, std::string_view when) const;
   Result<void> check_finite(const Metrics& metrics) const;
-  Result<void> end_epoch(double seconds);
-  void record_epoch(const Metrics& metrics, double seconds, bool is_best);
-  Result<void> save_if_due(bool is_best);
+  Result<void> end_epoch();
+  void record_epoch(const Metrics& metrics, bool is_best);
   void consider_stopping(const Metrics& metrics);
   Result<Metrics> validate();
-  Result<void> save(const std::string& name);
+  std::vector<TensorGroup> tensors();
+  nlohmann::json describe(std::optional<double> score);
+  Result<void> save(std::optional<double> score);
+  std::unexpected<Error> stop(const std::string& reason);
   bool is_over() const;  // no epoch comes after the finished ones
   bool is_out_of_steps() const;
+  bool is_stopped_early() const;
 
   TrainerParts parts_;
   const config::Config& config_;
+  Checkpoints* checkpoints_ = nullptr;
   nn::NamedTensors trainable_;
   Meters meters_;
   DelayedScalar logged_loss_;
@@ -96,16 +127,14 @@ class Trainer {
   std::optional<Ema> ema_;
   std::optional<LossScaler> scaler_;
   std::string best_metric_;
-  Best best_;
-  Best early_stop_;
-  std::int64_t epoch_ = 0;  // finished epochs
-  std::int64_t step_ = 0;   // finished optimizer steps
-  std::int64_t samples_ = 0;
-  std::int64_t epoch_samples_ = 0;
-  std::int64_t epoch_skipped_ = 0;
-  double train_seconds_ = 0;
-  nlohmann::json history_ = nlohmann::json::array();
-  TrainSummary summary_;
+  TrainerState state_;
+  Stopwatch epoch_watch_;
+  double epoch_seconds_before_ = 0;  // of this epoch, in earlier attempts
+  Metrics last_metrics_;
 };
+
+// What can be dropped from a state on purpose.
+inline constexpr std::array<std::string_view, 9> kStatePieces = {
+    "position", "schedule", "rng", "loss_scaler", "meters", "optimizer", "model", "ema", "best"};
 
 }  // namespace kedge::train

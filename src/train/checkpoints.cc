@@ -1,0 +1,210 @@
+#include "train/checkpoints.h"
+
+#include <algorithm>
+#include <array>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "core/log.h"
+#include "core/units.h"
+
+namespace kedge::train {
+namespace {
+
+// Until a save has been measured: how long the first one may be put off, and how fast a disk is.
+constexpr double kFirstSaveAfter_s = 30;
+constexpr double kAssumedBytesPerSecond = 100e6;
+
+checkpoint::Retention retention_of(const config::CheckpointConfig& config, bool more_is_better) {
+  const auto forever = config::parse_keep_interval(config.keep_every);
+  KEDGE_CHECK(forever, "the config has been validated");
+  return {.keep_last = config.keep_last,
+          .keep_best = config.keep_best,
+          .more_is_better = more_is_better,
+          .keep_every_steps = forever->steps,
+          .keep_every_epochs = forever->epochs};
+}
+
+// Before hours of training rather than after: can the disk take what will be saved?
+Result<void> check_disk(const Checkpoints::Parts& parts, const checkpoint::Folders& folders) {
+  KEDGE_TRY(checkpoint::check_room(folders.durable, parts.size_bytes));
+  if (!folders.fast.empty()) {
+    KEDGE_TRY(make_dirs(folders.fast));
+    KEDGE_TRY(checkpoint::check_room(folders.fast, parts.size_bytes));
+  }
+  // One more than is kept, because the newest is complete before the oldest goes.
+  const config::CheckpointConfig& config = parts.config.checkpoint;
+  const auto count = static_cast<std::uint64_t>(config.keep_last + config.keep_best + 1);
+  if (const auto room = checkpoint::check_room(folders.durable, count * parts.size_bytes); !room) {
+    warn("checkpoints of {} each, {} at a time: {}; lower checkpoint.keep_last or keep_best",
+         render_bytes({parts.size_bytes}), count, room.error().message);
+  }
+  if (parts.ranks > 1 && folders.fast.empty() && checkpoint::is_network_storage(folders.durable)) {
+    warn(
+        "{} ranks save their shards straight to {}: many writers at once are slow there; set "
+        "checkpoint.fast_dir to local storage and have them copied",
+        parts.ranks, checkpoint::storage_kind(folders.durable));
+  }
+  return {};
+}
+
+}  // namespace
+
+checkpoint::Folders checkpoint_folders(const config::Config& config, const Path& run) {
+  checkpoint::Folders folders{.durable = run / "checkpoints"};
+  if (!config.checkpoint.fast_dir.empty()) {
+    folders.fast = Path(config.checkpoint.fast_dir) / config.run.project / run.filename();
+  }
+  return folders;
+}
+
+Checkpoints::Checkpoints(const Parts& parts)
+    : parts_(parts),
+      every_(*config::parse_save_interval(parts.config.checkpoint.every)),
+      staging_(parts.device),
+      durable_step_(parts.durable_step) {}
+
+Result<std::unique_ptr<Checkpoints>> Checkpoints::make(const Parts& parts) {
+  const checkpoint::Folders folders = checkpoint_folders(parts.config, parts.run.path());
+  KEDGE_TRY(checkpoint::render_name(parts.config.checkpoint.name, {.run = parts.run.id()}));
+  std::unique_ptr<Checkpoints> made(new Checkpoints(parts));
+  if (!parts.config.checkpoint.enabled) {
+    return made;
+  }
+  KEDGE_TRY(check_disk(parts, folders));
+  made->saver_ = std::make_unique<checkpoint::Saver>(checkpoint::SaverOptions{
+      .folders = folders,
+      .retention = retention_of(parts.config.checkpoint, parts.more_is_better),
+      .verify = parts.config.checkpoint.verify,
+      // A committed checkpoint must never claim steps whose metrics a crash could still lose.
+      .before_commit = [&run = parts.run] { return run.sync(); }});
+  return made;
+}
+
+double Checkpoints::interval_s() const {
+  if (!every_.is_auto) {
+    return every_.time.value;
+  }
+  return chosen_ ? chosen_->seconds : kFirstSaveAfter_s;
+}
+
+bool Checkpoints::is_due(std::int64_t step) {
+  if (saver_ == nullptr) {
+    return false;
+  }
+  take_reports();
+  const bool is_timed = every_.is_auto || every_.time.value > 0;
+  if ((every_.steps > 0 && step % every_.steps == 0) ||
+      (is_timed && since_save_.seconds() >= interval_s())) {
+    is_pending_ = true;
+  }
+  return is_pending_ && !saver_->is_busy();
+}
+
+bool Checkpoints::is_due_after_epoch(std::int64_t step, std::int64_t epoch) {
+  return is_due(step) || (saver_ != nullptr && every_.epochs > 0 && epoch % every_.epochs == 0);
+}
+
+Result<void> Checkpoints::save(const Snapshot& snapshot) {
+  const std::pair<std::int64_t, std::int64_t> place(snapshot.epoch, snapshot.step);
+  if (saver_ == nullptr || place == last_place_) {
+    return {};
+  }
+  const Stopwatch watch;
+  while (saver_->is_busy()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  const std::string name = KEDGE_TRY(checkpoint::render_name(
+      parts_.config.checkpoint.name, {.step = snapshot.step,
+                                      .epoch = snapshot.epoch,
+                                      .seed = static_cast<std::uint64_t>(parts_.config.seed),
+                                      .run = parts_.run.id()}));
+  saver_->start({.name = name,
+                 .parts = staging_.copy(snapshot.tensors),
+                 .state = snapshot.state,
+                 .memory = nullptr});
+  last_place_ = place;
+  is_pending_ = false;
+  if (!parts_.config.checkpoint.async) {
+    saver_->wait();
+  }
+  since_save_.restart();
+  stall_s_ = watch.seconds();
+  take_reports();
+  return {};
+}
+
+Result<void> Checkpoints::finish() {
+  if (saver_ == nullptr) {
+    return {};
+  }
+  saver_->wait();
+  take_reports();
+  return last_error_ ? Result<void>(std::unexpected(*last_error_)) : Result<void>();
+}
+
+double Checkpoints::reserve_s() const {
+  if (saver_ == nullptr) {
+    return 0;
+  }
+  const double guess = static_cast<double>(parts_.size_bytes) / kAssumedBytesPerSecond;
+  constexpr double kSafety = 1.5;
+  constexpr double kExit_s = 1;  // to end the process
+  return kSafety * (longest_save_s_ > 0 ? longest_save_s_ : guess) + kExit_s;
+}
+
+void Checkpoints::take_reports() {
+  for (const checkpoint::SaveReport& report : saver_->take_reports()) {
+    for (const Error& trouble : report.trouble) {
+      warn("{}", trouble.message);
+    }
+    if (!report.result) {
+      last_error_ = report.result.error();
+      const std::string text = fmt::format("checkpoint {} was not saved: {}", report.name,
+                                           report.result.error().message);
+      warn("{}; training goes on, the older ones are untouched", text);
+      parts_.run.alert("checkpoint not saved", text, track::AlertLevel::Error);
+      continue;
+    }
+    longest_save_s_ = std::max(longest_save_s_, stall_s_ + report.write_s + report.verify_s);
+    if (report.is_durable) {
+      last_error_.reset();
+      durable_step_ = std::max(durable_step_, report.step);
+      parts_.run.log_artifact({.name = report.name,
+                               .type = "checkpoint",
+                               .location = "checkpoints/" + report.name,
+                               .digest = {},
+                               .size = report.bytes},
+                              report.step);
+    }
+    const std::array<track::Scalar, 3> scalars = {{{"checkpoint/stall_s", stall_s_},
+                                                   {"checkpoint/write_s", report.write_s},
+                                                   {"checkpoint/verify_s", report.verify_s}}};
+    parts_.run.log_system(scalars);
+    if (every_.is_auto) {
+      // On the CPU the saver's thread takes its time from the training.
+      tell_interval(stall_s_ + (parts_.device.is_cpu() ? report.cpu_s : 0));
+    }
+  }
+}
+
+// Said when it is first known and when it has changed a lot. One save tells little about the next
+// on a busy machine, so the cost is an average.
+void Checkpoints::tell_interval(double cost_s) {
+  constexpr double kWeight = 0.2;
+  cost_s_ = chosen_ ? (1 - kWeight) * cost_s_ + kWeight * cost_s : cost_s;
+  const SaveInterval now = choose_interval(cost_s_, parts_.failures.mean_s);
+  const bool is_news =
+      !chosen_ || now.seconds > 2 * chosen_->seconds || now.seconds < chosen_->seconds / 2;
+  if (is_news) {
+    chosen_ = now;
+    parts_.reporter.say(fmt::format(
+        "saving   every {} (auto: a save costs {}, a failure every {} expected, {} seen; {:.2g}% "
+        "of the time is lost)",
+        render_seconds({now.seconds}), render_seconds({cost_s_}),
+        render_seconds({parts_.failures.mean_s}), parts_.failures.failures, now.loss * 100));
+  }
+}
+
+}  // namespace kedge::train

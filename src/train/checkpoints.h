@@ -1,0 +1,95 @@
+// Checkpoints of one training: when one is due, the copies it is written from, and what becomes of
+// it. Writing goes on beside the training; a save that fails is reported and never ends it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "checkpoint/library.h"
+#include "checkpoint/saver.h"
+#include "config/config.h"
+#include "config/interval.h"
+#include "core/result.h"
+#include "core/stopwatch.h"
+#include "track/run.h"
+#include "train/reporter.h"
+#include "train/save_interval.h"
+#include "train/staging.h"
+
+namespace kedge::train {
+
+// Where the checkpoints of the run in `run` are kept.
+checkpoint::Folders checkpoint_folders(const config::Config& config, const Path& run);
+
+// The training as it is at a step boundary. The tensors are live.
+struct Snapshot {
+  std::vector<TensorGroup> tensors;
+  nlohmann::json state;
+  std::int64_t step = 0;
+  std::int64_t epoch = 0;
+};
+
+class Checkpoints {
+ public:
+  struct Parts {
+    const config::Config& config;
+    at::Device device;
+    track::Run& run;
+    Reporter& reporter;
+    FailureRate failures;
+    std::int64_t durable_step = -1;  // of the checkpoint that was resumed from
+    bool more_is_better = true;      // of the best metric
+    std::uint64_t size_bytes = 0;    // of one checkpoint
+    std::int64_t ranks = 1;
+  };
+
+  // An error when the disk cannot hold even one, or the names cannot be made.
+  static Result<std::unique_ptr<Checkpoints>> make(const Parts& parts);
+
+  // Whether to save at this step boundary, or at the end of this epoch.
+  bool is_due(std::int64_t step);
+  bool is_due_after_epoch(std::int64_t step, std::int64_t epoch);
+
+  // Copies the snapshot and has it written. A save before it that is still being written is
+  // waited for. The error of an earlier save is not this one's: it has been reported.
+  Result<void> save(const Snapshot& snapshot);
+
+  // Waits until all is durable; an error when the newest save is not.
+  Result<void> finish();
+
+  // Whether there is anything to go on from, and up to where.
+  bool has_saved() const { return durable_step_ >= 0; }
+
+  std::int64_t durable_step() const { return durable_step_; }
+
+  // The time to keep free before the job ends, for a last save.
+  double reserve_s() const;
+
+ private:
+  explicit Checkpoints(const Parts& parts);
+
+  void take_reports();
+  void tell_interval(double cost_s);
+  double interval_s() const;
+
+  Parts parts_;
+  config::SaveInterval every_;
+  Staging staging_;
+  std::unique_ptr<checkpoint::Saver> saver_;
+  Stopwatch since_save_;
+  std::pair<std::int64_t, std::int64_t> last_place_ = {-1, -1};  // epoch and step last saved
+  std::int64_t durable_step_ = -1;                               // the newest on the disk
+  bool is_pending_ = false;                                      // due, but the saver was busy
+  double stall_s_ = 0;                                           // of the last save
+  double longest_save_s_ = 0;                                    // from its start until durable
+  double cost_s_ = 0;  // of a save to the training, on average
+  std::optional<SaveInterval> chosen_;
+  std::optional<Error> last_error_;  // of the newest save
+};
+
+}  // namespace kedge::train
