@@ -24,6 +24,8 @@ constexpr auto kVerbs = std::to_array<Verb>({
     {"eval", run_eval},
     {"predict", run_predict},
     {"export", run_export},
+    {"verify-resume", run_verify_resume},
+    {"ckpt", run_ckpt_estimate},
     {"list", run_list_torch},
 });
 
