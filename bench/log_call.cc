@@ -1,6 +1,8 @@
 // How long does Run::log keep the trainer? Prints percentiles for calls paced as a training loop
 // would make them and for calls without a pause, where the ring overflows.
-//   bench_log_call [FOLDER]
+//   bench_log_call [FOLDER [--freeze]]
+// --freeze stops the file system of FOLDER, which must be one of its own, while it measures again:
+// a disk that takes nothing, and a ring that is full after 8192 calls. log_call.sh makes one.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -9,8 +11,13 @@
 #include <string_view>
 #include <vector>
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
 
+#include "core/file.h"
 #include "core/result.h"
 #include "core/scratch_folder.h"
 #include "track/run.h"
@@ -38,6 +45,39 @@ void measure(kedge::track::Run& run, std::string_view what, std::chrono::nanosec
              times_ns[kCalls * 99 / 100], times_ns[kCalls * 999 / 1000], times_ns.back());
 }
 
+// Every write to a frozen file system waits until it is thawed.
+class Freeze {
+ public:
+  explicit Freeze(const kedge::Path& folder)
+      : fd_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)),
+        is_frozen_(is_own(folder) && ::ioctl(fd_.get(), FIFREEZE, 0) == 0) {}
+
+  Freeze(const Freeze&) = delete;
+  Freeze& operator=(const Freeze&) = delete;
+
+  ~Freeze() {
+    if (is_frozen_) {
+      ::ioctl(fd_.get(), FITHAW, 0);
+    }
+  }
+
+  bool is_frozen() const { return is_frozen_; }
+
+ private:
+  // Freezing the machine's own file system would stop the machine.
+  static bool is_own(const kedge::Path& folder) {
+    struct stat own{};
+    struct stat root{};
+    struct stat temporary{};
+    return ::stat(folder.c_str(), &own) == 0 && ::stat("/", &root) == 0 &&
+           ::stat("/tmp", &temporary) == 0 && own.st_dev != root.st_dev &&
+           own.st_dev != temporary.st_dev;
+  }
+
+  kedge::OwnedFd fd_;
+  bool is_frozen_;
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -50,6 +90,14 @@ int main(int argc, char** argv) {
   }
   measure(**run, "3 scalars every 20 us", std::chrono::microseconds(20));
   measure(**run, "3 scalars without a pause", std::chrono::nanoseconds(0));
+  if (argc > 2 && std::string_view(argv[2]) == "--freeze") {
+    const Freeze freeze(start.dir);
+    if (!freeze.is_frozen()) {
+      return kedge::report({kedge::ErrorKind::Usage, "cannot freeze " + start.dir.string(), ""});
+    }
+    measure(**run, "disk frozen, ring full, 3 scalars every 20 us", std::chrono::microseconds(20));
+    measure(**run, "disk frozen, ring full, without a pause", std::chrono::nanoseconds(0));
+  }
   (*run)->finish(kedge::track::RunState::Finished, {});
   return 0;
 }
