@@ -110,7 +110,7 @@ class Saver::Impl {
 
   void wait() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return !next_ && !is_saving_ && uncopied_.empty() && !copying_; });
+    changed_.wait(lock, [&] { return !next_ && !saving_ && uncopied_.empty() && !copying_; });
   }
 
  private:
@@ -144,12 +144,15 @@ class Saver::Impl {
       }
       Save save = std::move(*next_);
       next_.reset();
-      is_saving_ = true;
+      saving_ = save.name;
       lock.unlock();
       SaveReport report = save_one(save);
       lock.lock();
+      if (report.result && !report.is_durable) {
+        uncopied_.push_back(report.name);
+      }
       reports_.push_back(std::move(report));
-      is_saving_ = false;
+      saving_.reset();
       changed_.notify_all();
     }
   }
@@ -243,9 +246,6 @@ class Saver::Impl {
     const std::scoped_lock commit_lock(commit_mutex_);
     KEDGE_TRY(commit_locked(fresh, path));
     remove_aside(path);
-    const std::scoped_lock lock(mutex_);
-    uncopied_.push_back(name);
-    changed_.notify_all();
     return {};
   }
 
@@ -384,6 +384,7 @@ class Saver::Impl {
     {
       const std::scoped_lock lock(mutex_);
       kept.insert(uncopied_.begin(), uncopied_.end());
+      kept.insert(saving_.value_or(""));
     }
     for (const Entry& entry : listing->entries) {
       if (!kept.contains(entry.name)) {
@@ -400,9 +401,9 @@ class Saver::Impl {
   std::condition_variable changed_;
   std::optional<Save> next_;
   bool is_reading_ = false;
-  bool is_saving_ = false;
   bool is_stopping_ = false;
   std::vector<std::string> uncopied_;  // names in the fast folder; the newest last, copied first
+  std::optional<std::string> saving_;
   std::optional<std::string> copying_;
   std::vector<SaveReport> reports_;
 
