@@ -4,13 +4,15 @@ enable_testing()
 
 add_library(kedge_options INTERFACE)
 target_include_directories(kedge_options INTERFACE ${CMAKE_SOURCE_DIR}/src)
-target_compile_options(kedge_options INTERFACE -Wall -Wextra -Wconversion -Werror
-  -Wno-restrict) # g++ 12 sees overlaps in std::string that cannot be
+if(NOT KEDGE_FUZZ) # the warnings are g++'s; the fuzzers are built by clang
+  target_compile_options(kedge_options INTERFACE -Wall -Wextra -Wconversion -Werror
+    -Wno-restrict) # g++ 12 sees overlaps in std::string that cannot be
+endif()
 if(KEDGE_SANITIZE)
   if(KEDGE_TRAIN)
     message(FATAL_ERROR "KEDGE_SANITIZE needs KEDGE_TRAIN=OFF: libtorch is not instrumented")
   endif()
-  set(sanitize -fsanitize=${KEDGE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
+  set(sanitize -fsanitize=${KEDGE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
   target_compile_options(kedge_options INTERFACE ${sanitize})
   target_link_options(kedge_options INTERFACE ${sanitize})
 endif()

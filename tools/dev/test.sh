@@ -1,7 +1,8 @@
 # Usage: ./dev test [--asan | --tsan]
 #
 # Builds and runs everything .ci/run runs: unit tests, command-line transcripts, the commands in
-# the documentation, library dependencies, the tools' own tests, lint without clang-tidy.
+# the documentation, library dependencies, the tools' own tests, five seconds of each fuzzer where
+# there is a clang with libFuzzer, lint without clang-tidy.
 # A part prints one line when it passes and its output when it does not.
 #
 #   --asan, --tsan   only the unit tests of the rooms without libtorch, with sanitizers
@@ -37,6 +38,16 @@ part() {
   fi
 }
 
+# Fuzzers need a clang, which ./dev setup does not install: 95 MB that only these use.
+fuzz_part() {
+  local why
+  if why=$(bash tests/fuzz/run.sh --check); then
+    part fuzz bash tests/fuzz/run.sh --seconds 5
+  else
+    printf '%-10s skipped %s\n' fuzz "$why"
+  fi
+}
+
 unit_tests() {
   ctest --test-dir "$1" --output-on-failure --no-tests=error -j "$(nproc)"
 }
@@ -51,6 +62,7 @@ else
   part docs python3 tools/check_docs.py
   part ldd python3 tests/ldd_test.py
   part tools python3 -m unittest discover -s tests/tools -p '*_test.py'
+  fuzz_part
   part lint bash tools/dev/lint.sh --no-tidy
 fi
 if ((${#failed[@]})); then

@@ -1,0 +1,176 @@
+"""Makes the seeds of the fuzzers, tests/fuzz/corpus/NAME/seed-*, from the formats' descriptions.
+
+Run with the xxhash package: python tests/fuzz/make_seeds.py
+Inputs that once failed lie beside them under other names, and stay.
+"""
+
+import json
+import struct
+import zipfile
+from io import BytesIO
+from pathlib import Path
+
+import xxhash
+
+HERE = Path(__file__).parent
+FIXTURES = HERE.parent / "fixtures"
+
+
+def put(name, seed, data):
+    folder = HERE / "corpus" / name
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"seed-{seed}").write_bytes(data)
+
+
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = (crc >> 1) ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
+def cbor(value):
+    def head(major, n):
+        if n < 24:
+            return bytes([major << 5 | n])
+        size = next(i for i in range(4) if n < 1 << (8 << i))
+        return bytes([major << 5 | 24 + size]) + n.to_bytes(1 << size, "big")
+
+    if isinstance(value, bool) or value is None:
+        return {False: b"\xf4", True: b"\xf5", None: b"\xf6"}[value]
+    if isinstance(value, int):
+        return head(0, value) if value >= 0 else head(1, -1 - value)
+    if isinstance(value, float):
+        return b"\xfb" + struct.pack(">d", value)
+    if isinstance(value, str):
+        return head(3, len(value.encode())) + value.encode()
+    if isinstance(value, bytes):
+        return head(2, len(value)) + value
+    if isinstance(value, list):
+        return head(4, len(value)) + b"".join(map(cbor, value))
+    pairs = b"".join(cbor(k) + cbor(v) for k, v in value.items())
+    return head(5, len(value)) + pairs
+
+
+def klog():
+    def frame(payload):
+        length = struct.pack("<I", len(payload))
+        return length + struct.pack("<I", crc32c(length + payload)) + payload
+
+    def record(kind, body):
+        return cbor({"type": kind, "seq": 1, "time": 1794719617490327, "step": 1, "body": body})
+
+    records = [
+        record("scalars", {"train/loss": 0.5, "epoch": float("nan"), "rate": float("inf")}),
+        record("table", {"key": "t", "columns": ["a"], "rows": [[1], [{"image": "media/x.png"}]]}),
+        record("console", {"line": "loss 0.5", "raw": b"\x00\xff"}),
+        record("state", {"state": "finished", "none": None, "big": -(2**63), "yes": True}),
+    ]
+    header = cbor({"run": "20261115-042133-k3f9q2", "writer": "a1-r0", "created": 1794719617490327})
+    whole = b"KEDGELOG" + struct.pack("<I", 1) + b"".join(map(frame, [header, *records]))
+    put("klog", "whole", b"f" + whole)
+    put("klog", "torn", b"f" + whole[:-7])
+    put("klog", "zeros", b"f" + whole + bytes(32))
+    put("klog", "damaged", b"f" + whole[:120] + b"?" + whole[121:])
+    put("klog", "records", b"r" + b"\xff\xfe".join(records))
+    put("klog", "chunks", b"r" + b"\x7f" * 2000)
+    put("klog", "cbor", b"r" + bytes.fromhex("9f01bf6161fa3f800000fff93c00c11a5f5e1000d82040ff"))
+
+
+def safetensors_file(tensors):
+    header, data = {}, b""
+    for name, (dtype, shape, content) in tensors.items():
+        header[name] = {
+            "dtype": dtype,
+            "shape": shape,
+            "data_offsets": [len(data), len(data) + len(content)],
+        }
+        data += content
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return struct.pack("<Q", len(text)) + text, data
+
+
+def safetensors():
+    put("safetensors", "python", (FIXTURES / "checkpoint/python.safetensors").read_bytes())
+    small = {"w": ("F32", [2, 2], bytes(16)), "e": ("I64", [0], b""), "s": ("U8", [], b"x")}
+    put("safetensors", "small", b"".join(safetensors_file(small)))
+    put("safetensors", "unaligned", b"".join(safetensors_file({"b": ("BOOL", [3], b"\1\0\1"),
+                                                               "w": ("F64", [1], bytes(8))})))
+
+
+def manifest():
+    def hash_of(data):
+        return f"{xxhash.xxh3_64_intdigest(data):016x}"
+
+    tensors = {"bias": ("F64", [3], bytes(range(24))), "w": ("F32", [2, 2], bytes(16))}
+    header, data = safetensors_file(tensors)
+    entries, offset = [], len(header)
+    for name, (dtype, shape, content) in tensors.items():
+        entries.append({
+            "name": name, "dtype": dtype, "shape": shape,
+            "slice": {"offset": [0] * len(shape), "shape": shape},
+            "offset": offset, "bytes": len(content), "chunks": [hash_of(content)],
+        })  # fmt: skip
+        offset += len(content)
+    part = {"name": "model", "file": "model.safetensors", "size": offset,
+            "header_xxh3": hash_of(header), "tensors": entries}
+    whole = {"format": "kedge-checkpoint", "version": 1, "created": "2026-11-15T05:13:17Z",
+             "parts": [part], "state": {"epoch": 3, "rng": [1, -2.5, "x", None, True]}}
+    text = json.dumps(whole, separators=(",", ":")).encode()[:-1]
+    put("manifest", "whole", text + b"\0" + header + data)
+    put("manifest", "tower", text + b',"x":' + b"[" * 2000 + b"\0" + header + data)
+    put("manifest", "no-parts", json.dumps({**whole, "parts": []}).encode()[:-1] + b"\0")
+    put("manifest", "short-shard", text + b"\0" + header + data[:-1])
+    tail = b',\n"manifest_xxh3":"' + hash_of(text).encode() + b'"}\n'
+    put("manifest", "plain", b"#" + text + tail + b"\0" + header + data)
+
+
+def torch_file():
+    for name in ("views", "zip64", "evil", "types"):
+        data = (FIXTURES / f"checkpoint/{name}.pt").read_bytes()
+        put("torch_file", name, data)
+        with zipfile.ZipFile(BytesIO(data)) as archive:
+            pickle = next(n for n in archive.namelist() if n.endswith("data.pkl"))
+            put("torch_file", f"{name}-pickle", archive.read(pickle))
+
+
+    def text(value):
+        return b"X" + struct.pack("<I", len(value)) + value
+
+    def integer(value):
+        return b"\x8a\x08" + struct.pack("<q", value)
+
+    def tensor(kind, elements, offset, shape, strides):
+        storage = (b"(" + text(b"storage") + b"ctorch\n" + kind + b"\n" + text(b"0") + text(b"cpu")
+                   + integer(elements) + b"tQ")
+        numbers = [b"(" + b"".join(map(integer, row)) + b"t" for row in (shape, strides)]
+        return (b"ctorch._utils\n_rebuild_tensor_v2\n(" + storage + integer(offset) + numbers[0]
+                + numbers[1] + b"tR")
+
+    def state_dict(*tensors):
+        pairs = b"".join(text(b"t%d" % i) + tensor for i, tensor in enumerate(tensors))
+        return b"\x80\x02}(" + pairs + b"u."
+
+    # Once an overflow: the stride of a dimension of one element may be any number.
+    put("torch_file", "odd-stride",
+        state_dict(tensor(b"FloatStorage", 16, 1, [2, 1], [2, 2**63 - 1])))
+    # Once without a limit: each is allowed, together they are not.
+    put("torch_file", "expanded",
+        state_dict(tensor(b"ByteStorage", 64, 0, [2**20, 1], [0, 1]),
+                   tensor(b"ByteStorage", 64, 0, [2**28 - 2**19], [0])))
+    put("torch_file", "dimensions", state_dict(tensor(b"ByteStorage", 64, 0, [1] * 65, [1] * 65)))
+
+
+def config():
+    put("config", "small", b"model: mlp\noptimizer:\n  lr: 3e-4\ntrain:\n  epochs: 3\n")
+    put("config", "layers", b"optimizer: {name: adamw, lr: 1e-3, betas: [0.9, 0.95]}\n"
+        b"data:\n  name: synthetic\n  batch_size: 8\n  transforms: [flip, crop: {pad: 2}]\n"
+        b"\0{optimizer.lr: 0.1, seed: 4}\0optimizer.lr=3e-4\0--train.epochs=2\0seed=1")
+    put("config", "yaml", b"a: &x {b: [1, ~, 'q\\n']}\nc: *x\n? d\n: |\n  text\n--- \n!!int '4'\n")
+
+
+for make in (klog, safetensors, manifest, torch_file, config):
+    make()
