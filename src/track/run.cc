@@ -14,7 +14,7 @@
 #include "track/internal/attempt_file.h"
 #include "track/internal/recorder.h"
 #include "track/internal/run_folder.h"
-#include "track/internal/run_impl.h"
+#include "track/internal/run_parts.h"
 
 namespace kedge::track {
 Run::Run(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -17,7 +17,7 @@
 #include "core/result.h"
 #include "track/internal/png_image.h"
 #include "track/internal/recorder.h"
-#include "track/internal/run_impl.h"
+#include "track/internal/run_parts.h"
 #include "track/run.h"
 
 namespace kedge::track {
