@@ -165,10 +165,10 @@ def torch_file():
 
 
 def config():
-    put("config", "small", b"model: mlp\noptimizer:\n  lr: 3e-4\ntrain:\n  epochs: 3\n")
-    put("config", "layers", b"optimizer: {name: adamw, lr: 1e-3, betas: [0.9, 0.95]}\n"
-        b"data:\n  name: synthetic\n  batch_size: 8\n  transforms: [flip, crop: {pad: 2}]\n"
-        b"\0{optimizer.lr: 0.1, seed: 4}\0optimizer.lr=3e-4\0--train.epochs=2\0seed=1")
+    for name in ("convnet", "gpt"):
+        put("config", name, (HERE.parents[1] / f"examples/{name}/config.yaml").read_bytes())
+    put("config", "layers", b"optimizer: {name: adamw, lr: 1e-3}\nbatch_size: 8\ntags: [a, 'b: c']\n"
+        b"\0{optimizer.lr: 0.1, seed: 4}\0optimizer.lr=3e-4\0--train.epochs=2\0run.notes='x\\n#y'")
     put("config", "yaml", b"a: &x {b: [1, ~, 'q\\n']}\nc: *x\n? d\n: |\n  text\n--- \n!!int '4'\n")
 
 
