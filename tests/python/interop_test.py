@@ -69,6 +69,19 @@ class InteropTest(unittest.TestCase):
         for name, tensor in exported.items():
             self.assertTrue(torch.equal(tensor, averaged[name]), name)
 
+    def test_torch_loads_an_exported_state_dict(self):
+        for part in ("model", "optimizer", "ema"):
+            self.kedge("ckpt", "export", "runs/default/a", f"{part}.pt", "--part", part)
+            self.kedge("ckpt", "export", "runs/default/a", f"{part}.st.safetensors", "--part", part)
+            want = safetensors.torch.load_file(self.folder / f"{part}.st.safetensors")
+            self.assertGreater(len(want), 0)
+            for mmap in (False, True):
+                state = torch.load(self.folder / f"{part}.pt", weights_only=True, mmap=mmap)
+                self.assertEqual(set(state), set(want))
+                for name, tensor in want.items():
+                    self.assertEqual(state[name].dtype, tensor.dtype, name)
+                    self.assertTrue(torch.equal(state[name], tensor), name)
+
     def test_exported_script_has_the_exported_weights(self):
         script = torch.jit.load(self.folder / "model.pt", map_location="cpu").state_dict()
         for name, tensor in safetensors.torch.load_file(self.folder / "model.safetensors").items():
