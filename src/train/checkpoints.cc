@@ -94,6 +94,7 @@ bool Checkpoints::is_due(std::int64_t step) {
     return false;
   }
   take_reports();
+  tell_interval();
   const bool is_timed = every_.is_auto || every_.time.value > 0;
   if ((every_.steps > 0 && step % every_.steps == 0) ||
       (is_timed && since_save_.seconds() >= interval_s())) {
@@ -184,27 +185,31 @@ void Checkpoints::take_reports() {
     parts_.run.log_system(scalars);
     if (every_.is_auto) {
       // On the CPU the saver's thread takes its time from the training.
-      tell_interval(stall_s_ + (parts_.device.is_cpu() ? report.cpu_s : 0));
+      choose(stall_s_ + (parts_.device.is_cpu() ? report.cpu_s : 0));
     }
   }
 }
 
-// Said when it is first known and when it has changed a lot. One save tells little about the next
-// on a busy machine, so the cost is an average.
-void Checkpoints::tell_interval(double cost_s) {
+// One save tells little about the next on a busy machine, so the cost is an average.
+void Checkpoints::choose(double cost_s) {
   constexpr double kWeight = 0.2;
   cost_s_ = chosen_ ? (1 - kWeight) * cost_s_ + kWeight * cost_s : cost_s;
-  const SaveInterval now = choose_interval(cost_s_, parts_.failures.mean_s);
-  const bool is_news =
-      !chosen_ || now.seconds > 2 * chosen_->seconds || now.seconds < chosen_->seconds / 2;
-  if (is_news) {
-    chosen_ = now;
-    parts_.reporter.say(fmt::format(
-        "saving   every {} (auto: a save costs {}, a failure every {} expected, {} seen; {:.2g}% "
-        "of the time is lost)",
-        render_seconds({now.seconds}), render_seconds({cost_s_}),
-        render_seconds({parts_.failures.mean_s}), parts_.failures.failures, now.loss * 100));
+  chosen_ = choose_interval(cost_s_, parts_.failures.mean_s);
+}
+
+// Said once it matters, and when it has changed a lot.
+void Checkpoints::tell_interval() {
+  constexpr double kSoonest_s = 10;
+  if (!chosen_ || since_start_.seconds() < kSoonest_s ||
+      (chosen_->seconds < 2 * told_s_ && chosen_->seconds > told_s_ / 2)) {
+    return;
   }
+  told_s_ = chosen_->seconds;
+  parts_.reporter.say(fmt::format(
+      "saving   every {} (auto: a save costs {}, a failure every {} expected, {} seen; {:.2g}% of "
+      "the time is lost)",
+      render_seconds({chosen_->seconds}), render_seconds({cost_s_}),
+      render_seconds({parts_.failures.mean_s}), parts_.failures.failures, chosen_->loss * 100));
 }
 
 }  // namespace kedge::train

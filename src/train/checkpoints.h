@@ -74,21 +74,24 @@ class Checkpoints {
   explicit Checkpoints(const Parts& parts);
 
   void take_reports();
-  void tell_interval(double cost_s);
+  void choose(double cost_s);
+  void tell_interval();
   double interval_s() const;
 
   Parts parts_;
   config::SaveInterval every_;
   Staging staging_;
   std::unique_ptr<checkpoint::Saver> saver_;
+  Stopwatch since_start_;
   Stopwatch since_save_;
   std::pair<std::int64_t, std::int64_t> last_place_ = {-1, -1};  // epoch and step last saved
   std::int64_t durable_step_ = -1;                               // the newest on the disk
   bool is_pending_ = false;                                      // due, but the saver was busy
   double stall_s_ = 0;                                           // of the last save
   double longest_save_s_ = 0;                                    // from its start until durable
-  double cost_s_ = 0;  // of a save to the training, on average
-  std::optional<SaveInterval> chosen_;
+  double cost_s_ = 0;                   // of a save to the training, on average
+  std::optional<SaveInterval> chosen_;  // where checkpoint.every is auto
+  double told_s_ = 0;
   std::optional<Error> last_error_;  // of the newest save
 };
 

@@ -102,11 +102,19 @@ Result<RunPlan> plan_run(const config::LoadedConfig& config, const StopSignals& 
   const track::TakeOptions take = {
       .on_wait = [](std::string_view line) { print_line(line); },
       .should_stop = [&signals] { return signals.requested().has_value(); }};
-  const auto found = KEDGE_TRY(track::find_run({.dir = config->track.dir,
-                                                .project = config->run.project,
-                                                .id = config->run.id,
-                                                .config_hash = config.hash()},
-                                               take));
+  const auto search = track::find_run({.dir = config->track.dir,
+                                       .project = config->run.project,
+                                       .id = config->run.id,
+                                       .config_hash = config.hash()},
+                                      take);
+  if (!search) {
+    Error error = search.error();
+    if (error.kind == ErrorKind::Io && error.hint.empty()) {
+      error.hint = "choose another folder for runs with track.dir=PATH";
+    }
+    return std::unexpected(std::move(error));
+  }
+  const std::optional<Path>& found = *search;
   if (!found && config->resume == config::Resume::Must) {
     return fail(
         ErrorKind::Usage,

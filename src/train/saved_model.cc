@@ -15,7 +15,10 @@ Result<Path> find_checkpoint(const Path& path) {
   if (std::filesystem::exists(path / "manifest.json")) {
     return path;
   }
-  const auto listing = KEDGE_TRY(checkpoint::list_checkpoints({.durable = path / "checkpoints"}));
+  checkpoint::Listing listing;
+  if (std::filesystem::is_directory(path / "checkpoints")) {
+    listing = KEDGE_TRY(checkpoint::list_checkpoints({.durable = path / "checkpoints"}));
+  }
   if (listing.entries.empty()) {
     return fail(ErrorKind::NotFound, fmt::format("no checkpoint in {}", path.string()),
                 "name a run folder (runs/<project>/<id>) or a folder under its checkpoints/");
