@@ -132,6 +132,9 @@ Result<void> Checkpoints::save(const Snapshot& snapshot) {
   }
   since_save_.restart();
   stall_s_ = watch.seconds();
+  ++saves_;
+  all_stalls_s_ += stall_s_;
+  longest_stall_s_ = std::max(longest_stall_s_, stall_s_);
   take_reports();
   return {};
 }
@@ -143,6 +146,15 @@ Result<void> Checkpoints::finish() {
   saver_->wait();
   take_reports();
   return last_error_ ? Result<void>(std::unexpected(*last_error_)) : Result<void>();
+}
+
+std::string Checkpoints::summary() const {
+  if (saves_ == 0) {
+    return {};
+  }
+  return fmt::format("{} checkpoints of {}; training waited {} for them, at most {} at a time",
+                     saves_, render_bytes({parts_.size_bytes}), render_seconds({all_stalls_s_}),
+                     render_seconds({longest_stall_s_}));
 }
 
 double Checkpoints::reserve_s() const {

@@ -62,6 +62,9 @@ class Checkpoints {
   // Waits until all is durable; an error when the newest save is not.
   Result<void> finish();
 
+  // "6 checkpoints of 1.4 GiB; training waited 210ms for them, at most 41ms"; empty: none.
+  std::string summary() const;
+
   // Whether there is anything to go on from, and up to where.
   bool has_saved() const { return durable_step_ >= 0; }
 
@@ -87,8 +90,11 @@ class Checkpoints {
   std::pair<std::int64_t, std::int64_t> last_place_ = {-1, -1};  // epoch and step last saved
   std::int64_t durable_step_ = -1;                               // the newest on the disk
   bool is_pending_ = false;                                      // due, but the saver was busy
-  double stall_s_ = 0;                                           // of the last save
-  double longest_save_s_ = 0;                                    // from its start until durable
+  std::int64_t saves_ = 0;
+  double stall_s_ = 0;  // of the last save
+  double longest_stall_s_ = 0;
+  double all_stalls_s_ = 0;
+  double longest_save_s_ = 0;           // from its start until durable
   double cost_s_ = 0;                   // of a save to the training, on average
   std::optional<SaveInterval> chosen_;  // where checkpoint.every is auto
   double told_s_ = 0;

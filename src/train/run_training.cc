@@ -238,6 +238,9 @@ Result<void> train_in_run(const config::LoadedConfig& config, Setup& setup, trac
                                              .ranks = setup.group->size()}));
   const TrainSummary summary = KEDGE_TRY(trainer.run(*checkpoints));
   const std::uint64_t peak_bytes = peak_memory_bytes(setup.device);
+  if (const std::string saves = checkpoints->summary(); !saves.empty()) {
+    reporter->say("saved    " + saves);
+  }
   say_summary(*reporter, summary, peak_bytes, run);
   run.finish(track::RunState::Finished, summary_json(summary, peak_bytes));
   return {};
