@@ -82,6 +82,12 @@ Result<std::unique_ptr<Checkpoints>> Checkpoints::make(const Parts& parts) {
   return made;
 }
 
+void Checkpoints::reserve(const std::vector<TensorGroup>& tensors) {
+  if (saver_ != nullptr) {
+    staging_.reserve(tensors);
+  }
+}
+
 double Checkpoints::interval_s() const {
   if (!every_.is_auto) {
     return every_.time.value;

@@ -51,6 +51,9 @@ class Checkpoints {
   // An error when the disk cannot hold even one, or the names cannot be made.
   static Result<std::unique_ptr<Checkpoints>> make(const Parts& parts);
 
+  // Before training: the memory that saves are copied to.
+  void reserve(const std::vector<TensorGroup>& tensors);
+
   // Whether to save at this step boundary, or at the end of this epoch.
   bool is_due(std::int64_t step);
   bool is_due_after_epoch(std::int64_t step, std::int64_t epoch);

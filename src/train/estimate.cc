@@ -14,8 +14,7 @@
 #include "core/log.h"
 #include "core/stopwatch.h"
 #include "nn/model.h"
-#include "train/checkpoints.h"
-#include "train/save_interval.h"
+#include "train/device.h"
 #include "train/saved_model.h"
 #include "train/setup.h"
 #include "train/torch_guard.h"
@@ -165,6 +164,7 @@ void print_text(const Sizes& sizes, const config::Config& config,
 
 Result<void> run_estimate(const config::LoadedConfig& config, const EstimateOptions& options) {
   return catch_torch([&]() -> Result<void> {
+    open_cuda();
     const auto setup = KEDGE_TRY(make_setup(*config));
     Sizes sizes;
     sizes.parameters = static_cast<std::uint64_t>(nn::count_parameters(*setup->model));

@@ -8,6 +8,15 @@
 
 namespace kedge::train {
 
+void Staging::reserve(const std::vector<TensorGroup>& groups) {
+  std::size_t used = 0;
+  for (const TensorGroup& group : groups) {
+    for (const auto& [name, tensor] : group.tensors) {
+      buffer_like(tensor, used++);
+    }
+  }
+}
+
 std::vector<checkpoint::Part> Staging::copy(const std::vector<TensorGroup>& groups) {
   const torch::NoGradGuard no_grad;
   std::vector<checkpoint::Part> parts;

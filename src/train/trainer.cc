@@ -58,6 +58,7 @@ Trainer::Trainer(TrainerParts parts)
 
 Result<TrainSummary> Trainer::run(Checkpoints& checkpoints) {
   checkpoints_ = &checkpoints;
+  checkpoints.reserve(tensors());
   const Stopwatch watch;
   while (!is_over()) {
     if (parts_.crash.epoch() == state_.epoch + 1) {
