@@ -1,6 +1,7 @@
 # Usage: ./dev test [--asan | --tsan]
 #
-# Builds and runs everything .ci/run runs: unit tests, command-line transcripts, the commands in
+# Builds and runs everything .ci/run runs: unit tests, command-line transcripts, a training that is
+# killed again and again and one whose disk is full, the commands in
 # the documentation, library dependencies, the tools' own tests, five seconds of each fuzzer where
 # there is a clang with libFuzzer, lint without clang-tidy.
 # A part prints one line when it passes and its output when it does not.
@@ -59,6 +60,8 @@ if [[ -n $sanitizer ]]; then
 else
   part unit unit_tests build
   part cli python3 tests/cli/run.py
+  part kills python3 tests/resume/kill.py --kills 20
+  part faults python3 tests/resume/faults.py
   part docs python3 tools/check_docs.py
   part ldd python3 tests/ldd_test.py
   part tools python3 -m unittest discover -s tests/tools -p '*_test.py'
