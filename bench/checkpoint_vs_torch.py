@@ -3,7 +3,7 @@
 
 Usage: checkpoint_vs_torch.py [--folder DIR] [--millions N] [--rounds N]
 
-Needs a Python with torch (KEDGE_PYTHON, else python3) and build/bin/bench_checkpoint (ninja -C
+Needs a Python with torch (KEDGE_PEER_PYTHON, else python3) and build/bin/bench_checkpoint (ninja -C
 build bench_checkpoint). Weights and two moments of N million float32 parameters on the CPU, the
 same disk, rounds in turns; every writer ends with an fsync, so that "total" is on the disk.
 """
@@ -87,7 +87,7 @@ def measure(args: argparse.Namespace, how: str) -> dict:
             )
             result["total_s"] = result["stall_s"] + result["write_s"]
             return result
-        python = os.environ.get("KEDGE_PYTHON", "python3")
+        python = os.environ.get("KEDGE_PEER_PYTHON", "python3")
         return run([python, "-c", PEER, str(folder / "peer"), args.millions, how])
     finally:
         shutil.rmtree(folder)

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
+#include <system_error>
 #include <thread>
 
 #include <fmt/format.h>
@@ -152,6 +154,15 @@ Result<void> Checkpoints::finish() {
   saver_->wait();
   take_reports();
   return last_error_ ? Result<void>(std::unexpected(*last_error_)) : Result<void>();
+}
+
+void Checkpoints::clear_fast_folder() {
+  const Path fast = checkpoint_folders(parts_.config, parts_.run.path()).fast;
+  saver_.reset();
+  std::error_code ignored;
+  if (!fast.empty()) {
+    std::filesystem::remove_all(fast, ignored);
+  }
 }
 
 std::string Checkpoints::summary() const {

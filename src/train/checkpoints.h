@@ -73,6 +73,9 @@ class Checkpoints {
 
   std::int64_t durable_step() const { return durable_step_; }
 
+  // For the end of a finished run: nobody will resume it from the fast folder, which may be memory.
+  void clear_fast_folder();
+
   // The time to keep free before the job ends, for a last save.
   double reserve_s() const;
 

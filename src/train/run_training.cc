@@ -237,6 +237,7 @@ Result<void> train_in_run(const config::LoadedConfig& config, Setup& setup, trac
                                              .size_bytes = trainer.state_bytes(),
                                              .ranks = setup.group->size()}));
   const TrainSummary summary = KEDGE_TRY(trainer.run(*checkpoints));
+  checkpoints->clear_fast_folder();
   const std::uint64_t peak_bytes = peak_memory_bytes(setup.device);
   if (const std::string saves = checkpoints->summary(); !saves.empty()) {
     reporter->say("saved    " + saves);

@@ -19,6 +19,7 @@ TEST(SimulatedCrash, a_random_one_is_at_one_of_the_epochs_3_to_8) {
 
 TEST(SimulatedCrash, happens_only_in_the_first_attempt) {
   const SimulatedCrash second({.epoch = 2, .step = 5}, "run", 2);
+  EXPECT_EQ(second.epoch(), 0);
   second.at_epoch(2);
   second.after_step(5);
 }

@@ -49,6 +49,16 @@ fuzz_part() {
   fi
 }
 
+# Peers cost a gigabyte that users do not need: a developer names a Python that has them.
+peers_part() {
+  if [[ -n ${KEDGE_PEER_PYTHON:-} ]]; then
+    part interop "$KEDGE_PEER_PYTHON" tests/python/interop_test.py
+    part onnx "$KEDGE_PEER_PYTHON" tests/python/onnx_test.py
+  else
+    printf '%-10s skipped %s\n' peers "KEDGE_PEER_PYTHON names no Python with torch"
+  fi
+}
+
 unit_tests() {
   ctest --test-dir "$1" --output-on-failure --no-tests=error -j "$(nproc)"
 }
@@ -66,6 +76,7 @@ else
   part ldd python3 tests/ldd_test.py
   part tools python3 -m unittest discover -s tests/tools -p '*_test.py'
   fuzz_part
+  peers_part
   part lint bash tools/dev/lint.sh --no-tidy
 fi
 if ((${#failed[@]})); then
