@@ -1,7 +1,6 @@
 #include "checkpoint/saver.h"
 
 #include <algorithm>
-#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <ctime>
@@ -23,15 +22,10 @@
 #include "checkpoint/storage.h"
 #include "core/file.h"
 #include "core/result.h"
+#include "core/stopwatch.h"
 
 namespace kedge::checkpoint {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 double thread_cpu_s() {
   timespec now{};
@@ -166,7 +160,7 @@ class Saver::Impl {
   }
 
   SaveReport save_one(Save& save) {
-    const Clock::time_point start = Clock::now();
+    const Stopwatch watch;
     const double cpu_start = thread_cpu_s();
     SaveReport report{.name = save.name, .step = step_of(save.state)};
     Result<Path> fresh = fail(ErrorKind::Io, "");
@@ -190,7 +184,7 @@ class Saver::Impl {
     } else {
       report.result = commit_fast(*fresh, save.name);
     }
-    report.write_s = seconds_since(start);
+    report.write_s = watch.seconds();
     if (report.result && report.is_durable) {
       settle(options_.folders.durable / save.name, report);
     }
@@ -252,11 +246,11 @@ class Saver::Impl {
   // Verifies a committed durable checkpoint; only then may older ones go.
   void settle(const Path& path, SaveReport& report) {
     if (options_.verify) {
-      const Clock::time_point start = Clock::now();
+      const Stopwatch watch;
       drop_cached_pages(path);
       const auto checkpoint = open_verified(path);
       drop_cached_pages(path);
-      report.verify_s = seconds_since(start);
+      report.verify_s = watch.seconds();
       if (!checkpoint) {
         report.result = std::unexpected(checkpoint.error());
         if (const auto bad = set_bad_aside(path); !bad) {
@@ -314,7 +308,7 @@ class Saver::Impl {
 
   // Nothing when the copy would be removed again at once.
   std::optional<SaveReport> copy_one(const std::string& name) {
-    const Clock::time_point start = Clock::now();
+    const Stopwatch watch;
     const double cpu_start = thread_cpu_s();
     const Path source = options_.folders.fast / name;
     const Path target = options_.folders.durable / name;
@@ -325,7 +319,7 @@ class Saver::Impl {
     SaveReport report{.name = name, .is_durable = true};
     const auto fresh = copy(source, target, report);
     report.result = fresh ? commit(*fresh, target) : std::unexpected(fresh.error());
-    report.write_s = seconds_since(start);
+    report.write_s = watch.seconds();
     if (report.result) {
       settle(target, report);
     }

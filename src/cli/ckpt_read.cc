@@ -1,5 +1,4 @@
 // kedge ckpt ls, show, verify, diff: they change nothing.
-#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -21,6 +20,7 @@
 #include "core/file.h"
 #include "core/log.h"
 #include "core/result.h"
+#include "core/stopwatch.h"
 #include "core/units.h"
 
 namespace kedge::cli {
@@ -172,7 +172,7 @@ struct Verdict {
 };
 
 Verdict verify_one(const Path& path) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   Verdict verdict{.path = path, .result = {}};
   checkpoint::drop_cached_pages(path);
   const auto checkpoint = Checkpoint::open(path);
@@ -182,7 +182,7 @@ Verdict verify_one(const Path& path) {
   } else {
     verdict.result = std::unexpected(checkpoint.error());
   }
-  verdict.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  verdict.seconds = watch.seconds();
   return verdict;
 }
 
