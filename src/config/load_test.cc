@@ -230,5 +230,21 @@ TEST_F(LoadTest, agents_pass_flat_keys_with_dashes) {
   EXPECT_DOUBLE_EQ(load(kWorkshop, {"--learning_rate=0.01"})->optimizer.lr, 0.01);
 }
 
+TEST_F(LoadTest, texts_come_back_as_they_were_however_odd_or_long) {
+  for (const std::string text :
+       {"a b",  "No", "~",   ".inf", ".NaN", "null", "1e3",     "#x", "a: b",
+        "a #b", "-",  "...", "'",    "y",    "/",    ".",       "x.", "[",
+        "*a",   "&a", "!t",  "a ",   " a",   "a\nb", "\xC3\xA4"}) {
+    const LoadedConfig config = load("run: {notes: " + nlohmann::json(text).dump() + "}\n");
+    EXPECT_EQ(config->run.notes, text);
+    const auto again = load_config({.text = render_effective(config)});
+    ASSERT_TRUE(again) << text;
+    EXPECT_EQ((*again)->run.notes, text);
+  }
+  const std::string longest(300'000, 'a');
+  EXPECT_NE(render_effective(load("run: {notes: " + longest + "}\n")).find(longest),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace kedge::config

@@ -1,10 +1,12 @@
 #include "config/value.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstddef>
-#include <regex>
+#include <string>
+#include <string_view>
 #include <type_traits>
 
 #include <fmt/format.h>
@@ -242,15 +244,34 @@ struct ToJson {
   }
 };
 
-// Plain where YAML reads it back as the same text, quoted otherwise.
-std::string yaml_text(const std::string& text) {
-  static const std::regex plain("[A-Za-z./][A-Za-z0-9_./ -]*[A-Za-z0-9_./]|[A-Za-z/]");
-  static const std::regex word("true|false|yes|no|on|off|null|y|n|nan|inf|[.](nan|inf)",
-                               std::regex::icase);
-  if (std::regex_match(text, plain) && !std::regex_match(text, word)) {
-    return text;
+// Whether YAML reads the bare text back as the same text. Not by std::regex, which recurses once
+// per character and ends the process on a long one.
+bool is_plain(std::string_view text) {
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  constexpr std::array<std::string_view, 13> kWords = {
+      "true", "false", "yes", "no", "on", "off", "null", "y", "n", "nan", "inf", ".nan", ".inf"};
+  const auto is_one_of = [&](char c, std::string_view others) {
+    return kLetters.find(c) != std::string_view::npos || others.find(c) != std::string_view::npos;
+  };
+  if (text.empty() || !is_one_of(text.front(), text.size() == 1 ? "/" : "./") ||
+      !is_one_of(text.back(), "0123456789_./")) {
+    return false;
   }
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  std::string lower;
+  for (const char c : text) {
+    if (!is_one_of(c, "0123456789_./ -")) {
+      return false;
+    }
+    lower += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  }
+  return std::ranges::find(kWords, lower) == kWords.end();
+}
+
+// Plain where it can be, quoted otherwise.
+std::string yaml_text(const std::string& text) {
+  return is_plain(text)
+             ? text
+             : nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 std::string yaml_of(const nlohmann::json& value) {
