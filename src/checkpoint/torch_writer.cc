@@ -163,16 +163,8 @@ Result<void> write_zip(int fd, const Path& path, std::span<const TensorView> ten
 }  // namespace
 
 Result<void> write_torch_file(const Path& path, std::span<const TensorView> tensors) {
-  return replace_file(path, [&](const Path& beside) -> Result<void> {
-    const OwnedFd fd(::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-    if (fd.get() < 0) {
-      return std::unexpected(io_error("cannot write", path, errno));
-    }
-    KEDGE_TRY(write_zip(fd.get(), path, tensors));
-    if (::fsync(fd.get()) != 0) {
-      return std::unexpected(io_error("cannot sync", path, errno));
-    }
-    return {};
+  return replace_file(path, [&](const Path& beside) {
+    return write_synced(beside, path, [&](int fd) { return write_zip(fd, path, tensors); });
   });
 }
 

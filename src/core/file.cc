@@ -109,17 +109,22 @@ Result<void> replace_file(const Path& path,
   return sync_dir(path.has_parent_path() ? path.parent_path() : Path("."));
 }
 
+Result<void> write_synced(const Path& path, const Path& path_for_errors,
+                          const std::function<Result<void>(int fd)>& write) {
+  const OwnedFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  if (fd.get() < 0) {
+    return std::unexpected(io_error("cannot write", path_for_errors, errno));
+  }
+  KEDGE_TRY(write(fd.get()));
+  if (::fsync(fd.get()) != 0) {
+    return std::unexpected(io_error("cannot sync", path_for_errors, errno));
+  }
+  return {};
+}
+
 Result<void> write_file_atomic(const Path& path, std::string_view content) {
-  return replace_file(path, [&](const Path& beside) -> Result<void> {
-    const OwnedFd fd(::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-    if (fd.get() < 0) {
-      return std::unexpected(io_error("cannot write", path, errno));
-    }
-    KEDGE_TRY(write_all(fd.get(), content, path));
-    if (::fsync(fd.get()) != 0) {
-      return std::unexpected(io_error("cannot sync", path, errno));
-    }
-    return {};
+  return replace_file(path, [&](const Path& beside) {
+    return write_synced(beside, path, [&](int fd) { return write_all(fd, content, path); });
   });
 }
 

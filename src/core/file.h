@@ -27,6 +27,11 @@ Result<void> write_file_atomic(const Path& path, std::string_view content);
 Result<void> replace_file(const Path& path,
                           const std::function<Result<void>(const Path& beside)>& write);
 
+// Makes or empties the file, lets `write` fill it, and syncs it: for files that have no readers
+// yet. Errors name `path_for_errors`, where that says more than a temporary name.
+Result<void> write_synced(const Path& path, const Path& path_for_errors,
+                          const std::function<Result<void>(int fd)>& write);
+
 Result<void> make_dirs(const Path& path);
 Result<void> sync_dir(const Path& path);
 Result<std::uint64_t> size_of_file(const Path& path);

@@ -125,20 +125,16 @@ Result<WrittenShard> write_shard(const Path& path, std::span<const TensorView> t
   const std::string header = KEDGE_TRY(render_header(path, shard.tensors, metadata));
   shard.header_hash = xxh3_64(as_bytes(header));
 
-  const OwnedFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-  if (fd.get() < 0) {
-    return std::unexpected(io_error("cannot write", path, errno));
-  }
-  KEDGE_TRY(write_all(fd.get(), header, path));
-  shard.size = header.size();
-  for (WrittenTensor& written : shard.tensors) {
-    written.offset += header.size();
-    shard.size += written.tensor->bytes.size();
-    KEDGE_TRY(write_data(fd.get(), path, written));
-  }
-  if (::fsync(fd.get()) != 0) {
-    return std::unexpected(io_error("cannot sync", path, errno));
-  }
+  KEDGE_TRY(write_synced(path, path, [&](int fd) -> Result<void> {
+    KEDGE_TRY(write_all(fd, header, path));
+    shard.size = header.size();
+    for (WrittenTensor& written : shard.tensors) {
+      written.offset += header.size();
+      shard.size += written.tensor->bytes.size();
+      KEDGE_TRY(write_data(fd, path, written));
+    }
+    return {};
+  }));
   return shard;
 }
 

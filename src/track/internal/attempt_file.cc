@@ -58,18 +58,6 @@ double to_seconds(const timespec& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-Result<void> write_synced(const Path& path, std::string_view content) {
-  const OwnedFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-  if (fd.get() < 0) {
-    return std::unexpected(io_error("cannot write", path, errno));
-  }
-  KEDGE_TRY(write_all(fd.get(), content, path));
-  if (::fsync(fd.get()) != 0) {
-    return std::unexpected(io_error("cannot sync", path, errno));
-  }
-  return {};
-}
-
 bool lacks_links(int error_number) {
   return error_number == EPERM || error_number == EOPNOTSUPP || error_number == ENOSYS ||
          error_number == EMLINK;
@@ -206,7 +194,8 @@ std::optional<AttemptFile> read_attempt(const Path& path) {
 Result<bool> claim_attempt(const Path& run, int number, std::string_view content) {
   const Path own = own_path(run, kClaimPrefix);
   const Path target = attempt_path(run, number);
-  if (auto written = write_synced(own, content); !written) {
+  if (auto written = write_synced(own, own, [&](int fd) { return write_all(fd, content, own); });
+      !written) {
     ::unlink(own.c_str());
     return std::unexpected(written.error());
   }
