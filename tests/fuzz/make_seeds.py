@@ -167,7 +167,8 @@ def torch_file():
 def config():
     for name in ("convnet", "gpt"):
         put("config", name, (HERE.parents[1] / f"examples/{name}/config.yaml").read_bytes())
-    put("config", "layers", b"optimizer: {name: adamw, lr: 1e-3}\nbatch_size: 8\ntags: [a, 'b: c']\n"
+    put("config", "layers",
+        b"optimizer: {name: adamw, lr: 1e-3}\nbatch_size: 8\ntags: [a, 'b: c']\n"
         b"\0{optimizer.lr: 0.1, seed: 4}\0optimizer.lr=3e-4\0--train.epochs=2\0run.notes='x\\n#y'")
     put("config", "yaml", b"a: &x {b: [1, ~, 'q\\n']}\nc: *x\n? d\n: |\n  text\n--- \n!!int '4'\n")
 
