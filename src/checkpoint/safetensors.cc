@@ -98,7 +98,7 @@ Result<nlohmann::json> parse_header(const Path& path, std::string_view text) {
   if (!header.is_object()) {
     return corrupt(path, "its header is not JSON");
   }
-  return header;
+  return Result<nlohmann::json>(std::in_place, std::move(header));
 }
 
 bool is_integer_in_range(const nlohmann::json& value) {

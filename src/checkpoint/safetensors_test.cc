@@ -96,7 +96,7 @@ TEST_F(SafetensorsTest, unaligned_files_of_others_are_copied_into_place) {
   ASSERT_TRUE(file);
   const auto bytes = (*file)->tensors()[0].bytes;
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(bytes.data()) % 4, 0U);
-  EXPECT_THAT(bytes, ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(std::vector(bytes.begin(), bytes.end()), ElementsAre(1, 2, 3, 4));
 }
 
 TEST_F(SafetensorsTest, every_kind_of_damage_is_named) {

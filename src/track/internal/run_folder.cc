@@ -190,7 +190,7 @@ Result<nlohmann::json> read_description(const Path& run) {
                 fmt::format("{} does not describe a run", (run / "run.json").string()),
                 "restore the file, or start a new run with another run.id");
   }
-  return json;
+  return Result<nlohmann::json>(std::in_place, std::move(json));
 }
 
 // A changed file keeps its old content under the name of the last attempt that used it.
