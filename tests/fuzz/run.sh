@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Usage: tests/fuzz/run.sh [--seconds N] [--check] [NAME...]
+# Usage: tests/fuzz/run.sh [--seconds N] [--seed N] [--check] [NAME...]
 #
 # Builds the fuzzers into build-fuzz/ with clang and libFuzzer, with address and
 # undefined-behaviour sanitizers, and runs each for N seconds (default 600), one after the other.
 # It begins with tests/fuzz/corpus/NAME (seeds, and the inputs that once failed) and what earlier
 # runs kept in build-fuzz/corpus/NAME; an input that fails is written to build-fuzz/found/.
 #
+#   --seed N  begin with this random number, so that a short run does the same each time
 #   --check   say whether this machine can build fuzzers; exit 1 and the reason when not
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -14,12 +15,14 @@ source tools/dev/versions.sh
 
 all=(klog safetensors manifest torch_file config)
 seconds=600
+seed=0 # by the clock
 check=0
 names=()
 while (($#)); do
   case $1 in
     -h | --help) print_usage tests/fuzz/run.sh; exit 0 ;;
     --seconds) seconds=${2:?--seconds needs a number}; shift ;;
+    --seed) seed=${2:?--seed needs a number}; shift ;;
     --check) check=1 ;;
     -*) usage_error "fuzz: unknown option '$1'" ;;
     *) names+=("$1") ;;
@@ -59,8 +62,8 @@ build() {
 fuzz() {
   local name=$1 log=build-fuzz/$1.log
   mkdir -p "build-fuzz/corpus/$name" build-fuzz/found
-  if ! "build-fuzz/bin/${name}_fuzz" -max_total_time="$seconds" -timeout=60 -rss_limit_mb=2048 \
-    -max_len=8192 -use_value_profile=1 -print_final_stats=1 \
+  if ! "build-fuzz/bin/${name}_fuzz" -max_total_time="$seconds" -seed="$seed" \
+    -timeout=60 -rss_limit_mb=2048 -max_len=8192 -use_value_profile=1 -print_final_stats=1 \
     -artifact_prefix="build-fuzz/found/$name-" \
     "build-fuzz/corpus/$name" "tests/fuzz/corpus/$name" >"$log" 2>&1; then
     tail -n 60 "$log"

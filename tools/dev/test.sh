@@ -1,9 +1,9 @@
 # Usage: ./dev test [--asan | --tsan]
 #
 # Builds and runs everything .ci/run runs: unit tests, command-line transcripts, a training that is
-# killed again and again and one whose disk is full, the commands in
-# the documentation, library dependencies, the tools' own tests, five seconds of each fuzzer where
-# there is a clang with libFuzzer, lint without clang-tidy.
+# killed again and again and one whose disk is full, the commands in the documentation, library
+# dependencies, the tools' own tests, five seconds each of three fuzzers where there is a clang with
+# libFuzzer, lint without clang-tidy.
 # A part prints one line when it passes and its output when it does not.
 #
 #   --asan, --tsan   only the unit tests of the rooms without libtorch, with sanitizers
@@ -43,7 +43,7 @@ part() {
 fuzz_part() {
   local why
   if why=$(bash tests/fuzz/run.sh --check); then
-    part fuzz bash tests/fuzz/run.sh --seconds 5
+    part fuzz bash tests/fuzz/run.sh --seconds 5 --seed 1 klog safetensors manifest
   else
     printf '%-10s skipped %s\n' fuzz "$why"
   fi
