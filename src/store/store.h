@@ -1,0 +1,144 @@
+// The tracking store: everything the server knows about runs, in one database that one process
+// owns. It knows nothing of HTTP, users' rights or run folders. All functions may be called from
+// any thread. A change returns when it is committed; changes of many callers share one commit.
+// Time comes in as an argument. docs/formats/store.md is the layout in the database.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "core/result.h"
+#include "store/database.h"
+#include "store/run.h"
+#include "store/series.h"
+#include "track/history.h"
+
+namespace kedge::store {
+
+// What has changed in a run; `what` is a sum of these.
+enum ChangeBits : unsigned {
+  kChangedFacts = 1,
+  kChangedMetrics = 2,
+  kChangedConsole = 4,
+  kChangedRecords = 8,
+  kChangedFiles = 16,
+  kRunDeleted = 32,
+};
+
+struct Change {
+  RunKey run;
+  unsigned what = 0;
+  std::optional<std::int64_t> last_step = {};
+};
+
+struct View {
+  std::string id;
+  std::string name;
+  std::string project;
+  nlohmann::json view;
+};
+
+struct AuditLine {
+  std::int64_t time_us = 0;
+  std::string who;
+  std::string what;    // "run.delete"
+  std::string target;  // "mnist/20261115-042133-k3f9q2"
+  nlohmann::json detail = nlohmann::json::object();
+};
+
+struct CreateAnswer {
+  Run run;
+  bool is_created = false;  // false: it was there, and is as it was
+};
+
+template <typename T>
+using Done = std::function<void(Result<T>)>;  // called once, on the writer's thread: be quick
+
+class Store {
+ public:
+  // `address` is a folder or postgres://... ; Unavailable, naming the holder, when another process
+  // owns it, and with a hint when the folder lies on a network file system.
+  static Result<std::unique_ptr<Store>> open(const std::string& address, std::int64_t now_us);
+
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+  ~Store();  // commits what was accepted
+
+  // Called after each commit, on the writer's thread: be quick, and do not call the store.
+  void set_listener(std::function<void(std::span<const Change>)> listener);
+
+  // --- runs
+  std::vector<Project> list_projects() const;
+  Result<SearchAnswer> search(const Search& search, std::int64_t now_us) const;
+  Result<Run> find_run(const RunKey& key) const;                // NotFound
+  std::optional<RunFacts> find_facts(const RunKey& key) const;  // from memory
+  Result<nlohmann::json> find_environment(const RunKey& key) const;
+  // An empty id: made up. Project and id: letters, digits, '.', '-', '_', at most 128.
+  Result<CreateAnswer> create_run(const RunKey& key, const RunPatch& patch, std::int64_t now_us);
+  Result<Run> patch_run(const RunKey& key, const RunPatch& patch, std::int64_t now_us);
+  Result<Run> put_run(const RunKey& key, const RunPatch& patch, std::int64_t now_us);  // either
+  Result<void> delete_run(const RunKey& key);
+
+  Result<std::vector<Attempt>> list_attempts(const RunKey& key) const;
+  Result<void> put_attempts(const RunKey& key, const std::vector<Attempt>& attempts);
+
+  // A sign of life; a crashed run is running again.
+  Result<void> heartbeat(const RunKey& key, std::int64_t now_us);
+  // Running runs silent for longer are crashed from now on. Returns which. Nobody is silent for
+  // longer than the store has been open.
+  Result<std::vector<RunKey>> mark_crashed(std::int64_t now_us,
+                                           std::int64_t silence_us = 60'000'000);
+
+  // --- curves
+  Result<std::uint64_t> log(const RunKey& key, std::vector<LogPoint> points, std::int64_t now_us);
+  void log(const RunKey& key, std::vector<LogPoint> points, std::int64_t now_us,
+           Done<std::uint64_t> done);
+  Result<std::vector<Metric>> list_metrics(const RunKey& key) const;
+  // A key the run has not logged is an empty series.
+  Result<Series> read_series(const SeriesRequest& request) const;
+  Result<track::Curve> read_history(const RunKey& run, const std::string& key,
+                                    MetricKind kind = MetricKind::Metric) const;
+
+  // --- event logs, each record exactly once. A run that is not known yet is made.
+  Result<SourceState> find_source(const RunKey& key, const std::string& writer) const;
+  Result<IngestAnswer> ingest(Frames frames, std::int64_t now_us);
+  void ingest(Frames frames, std::int64_t now_us, Done<IngestAnswer> done);
+
+  // --- records, console, files
+  Result<void> add_records(const RunKey& key, std::vector<Record> records, std::int64_t now_us);
+  Result<RecordAnswer> read_records(const RunKey& key, const RecordQuery& query) const;
+  Result<std::vector<Record>> list_alerts(const std::string& project, std::size_t limit) const;
+  Result<void> add_console(const RunKey& key, std::vector<ConsoleLine> lines, std::int64_t now_us);
+  Result<Console> read_console(const RunKey& key, std::uint64_t from, std::size_t limit) const;
+  Result<void> bind_file(const RunKey& key, const RunFile& file);
+  Result<std::vector<RunFile>> list_files(const RunKey& key) const;
+  Result<std::optional<RunFile>> find_file(const RunKey& key, const std::string& path) const;
+
+  // --- views and the audit trail
+  Result<std::vector<View>> list_views(const std::string& project) const;
+  Result<std::optional<View>> find_view(const std::string& id) const;
+  Result<void> put_view(const View& view, std::int64_t now_us);
+  Result<bool> delete_view(const std::string& id);  // false: there was none
+  Result<void> add_audit(const AuditLine& line);
+  Result<std::vector<AuditLine>> list_audit(std::size_t limit) const;  // newest first
+
+  // For other tables of the schema. `work` may run again when a commit is tried again; a change
+  // that returns an error is rolled back.
+  Result<void> read(const std::function<Result<void>(Database&)>& work) const;
+  Result<void> change(std::function<Result<void>(Database&)> work);
+
+ private:
+  class Impl;
+  explicit Store(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace kedge::store
