@@ -1,0 +1,300 @@
+#!/usr/bin/env python3
+"""How does `kedge server` stand beside the MLflow server, over raw HTTP on the same machine?
+
+    python3 bench/server_vs_mlflow.py [--kedge PROGRAM] [--mlflow PROGRAM] [--rounds 3]
+                                      [--runs 10000] [--points 100000] [--json]
+
+Needs `mlflow` (3.x, its full package) for the peer; with --mlflow '' only kedge is measured. Both
+servers keep a fresh SQLite store, listen on 127.0.0.1 and are asked by one keep-alive connection of
+Python's http.client, in turns: the peer's own client is slower than either server. MLflow has one
+worker. Bodies are rendered before the clock starts.
+
+  log        values/s, one value a call
+  batch      values/s, 1,000 values a call
+  search     ms for a filtered and ordered search over the runs, 100 results
+  history    ms for every point of one metric
+  memory     MiB (PSS of all processes), after the start and after all of this
+  start      s from the command to the first answer
+"""
+
+import argparse
+import contextlib
+import http.client
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+BATCH = 1000
+OPTIMIZERS = ("adam", "sgd", "rmsprop")
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def processes_of(pid):
+    """The process and all below it."""
+    children = {}
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            stat = pathlib.Path(f"/proc/{name}/stat").read_text().rsplit(")", 1)[1].split()
+            children.setdefault(int(stat[1]), []).append(int(name))
+    found, waiting = [], [pid]
+    while waiting:
+        found.append(waiting.pop())
+        waiting += children.get(found[-1], [])
+    return found
+
+
+def memory_mib(pid):
+    total = 0
+    for process in processes_of(pid):
+        with contextlib.suppress(OSError):
+            for line in pathlib.Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
+                if line.startswith("Pss:"):
+                    total += int(line.split()[1])
+    return total / 1024
+
+
+class Server:
+    """One server process with a fresh store. Subclasses know its language."""
+
+    def __init__(self, program):
+        self.folder = tempfile.mkdtemp(prefix="kedge-bench-")
+        self.port = free_port()
+        started = time.perf_counter()
+        self.process = subprocess.Popen(
+            self.command(program),
+            cwd=self.folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)
+        while True:
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                self.connection.request("GET", self.first_call())
+                response = self.connection.getresponse()
+                response.read()
+                if response.status == 200:
+                    break
+            self.connection.close()
+            if self.process.poll() is not None or time.perf_counter() - started > 120:
+                sys.exit(f"{program} did not start")
+            time.sleep(0.002)
+        self.start_s = time.perf_counter() - started
+
+    def call(self, method, path, body=None):
+        headers = {"Content-Type": "application/json"} if body is not None else {}
+        try:
+            self.connection.request(method, path, body=body, headers=headers)
+            response = self.connection.getresponse()
+        except (OSError, http.client.HTTPException):  # an idle connection was closed
+            self.connection.close()
+            self.connection.request(method, path, body=body, headers=headers)
+            response = self.connection.getresponse()
+        answer = response.read()
+        if response.status not in (200, 201):
+            sys.exit(f"{method} {path}: {response.status} {answer[:300]!r}")
+        return answer
+
+    def send_json(self, path, body):
+        return json.loads(self.call("POST", path, json.dumps(body)))
+
+    def stop(self):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGTERM)
+        self.process.wait(30)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Kedge(Server):
+    def command(self, program):
+        return [program, "server", "--data", f"{self.folder}/data", "--port", str(self.port)]
+
+    def first_call(self):
+        return "/api/v1/projects"
+
+    def make_run(self, index):
+        run = {
+            "name": f"run-{index}",
+            "tags": [f"g{index % 10}"],
+            "config": {
+                "lr": 10.0 ** -(index % 5),
+                "opt": OPTIMIZERS[index % 3],
+                "depth": index % 12,
+            },
+        }
+        return self.send_json("/api/v1/runs/bench", run)["id"]
+
+    def log_path(self, run):
+        return f"/api/v1/runs/bench/{run}/log"
+
+    def one_value(self, run, key, step):
+        return json.dumps({"points": [{"key": key, "step": step, "value": step * 0.5}]})
+
+    def many_values(self, run, key, first):
+        points = [
+            {"key": key, "step": first + i, "value": (first + i) * 1e-3, "time_us": 10**15 + i}
+            for i in range(BATCH)
+        ]
+        return json.dumps({"points": points})
+
+    def summarise(self, run, index):
+        values = {
+            key: (index * 7919 % 1000) / 1000 + j for j, key in enumerate(("loss", "acc", "f1"))
+        }
+        self.call("POST", self.log_path(run), json.dumps({"step": 0, "values": values}))
+
+    def search(self):
+        body = {
+            "project": "bench",
+            "filter": 'loss < 0.5 and config.opt = "adam"',
+            "order": ["summary.loss"],
+            "limit": 100,
+        }
+        return len(self.send_json("/api/v1/runs/search", body)["runs"])
+
+    def history(self, run, key):
+        answer = self.call("GET", f"/api/v1/runs/bench/{run}/history?key={key}")
+        return answer.count(b"\n") if answer[:1] != b"{" else len(json.loads(answer)["points"])
+
+
+class Mlflow(Server):
+    def command(self, program):
+        os.environ.update(MLFLOW_DISABLE_TELEMETRY="true", DO_NOT_TRACK="true")
+        return [
+            *(program, "server", "--host", "127.0.0.1", "--port", str(self.port)),
+            *("--backend-store-uri", f"sqlite:///{self.folder}/mlflow.db", "--workers", "1"),
+        ]
+
+    def first_call(self):
+        return "/api/2.0/mlflow/experiments/get?experiment_id=0"
+
+    def make_run(self, index):
+        run = {
+            "experiment_id": "0",
+            "run_name": f"run-{index}",
+            "tags": [{"key": "group", "value": f"g{index % 10}"}],
+        }
+        return self.send_json("/api/2.0/mlflow/runs/create", run)["run"]["info"]["run_id"]
+
+    def log_path(self, run):
+        return "/api/2.0/mlflow/runs/log-batch"
+
+    def metric(self, key, step, value):
+        return {"key": key, "value": value, "timestamp": 10**12 + step, "step": step}
+
+    def one_value(self, run, key, step):
+        return json.dumps({"run_id": run, "metrics": [self.metric(key, step, step * 0.5)]})
+
+    def many_values(self, run, key, first):
+        metrics = [self.metric(key, first + i, (first + i) * 1e-3) for i in range(BATCH)]
+        return json.dumps({"run_id": run, "metrics": metrics})
+
+    def summarise(self, run, index):
+        value = (index * 7919 % 1000) / 1000
+        body = {
+            "run_id": run,
+            "metrics": [self.metric(k, 0, value + j) for j, k in enumerate(("loss", "acc", "f1"))],
+            "params": [
+                {"key": "lr", "value": str(10.0 ** -(index % 5))},
+                {"key": "opt", "value": OPTIMIZERS[index % 3]},
+                {"key": "depth", "value": str(index % 12)},
+            ],
+        }
+        self.call("POST", self.log_path(run), json.dumps(body))
+
+    def search(self):
+        body = {
+            "experiment_ids": ["0"],
+            "filter": "metrics.loss < 0.5 AND params.opt = 'adam'",
+            "order_by": ["metrics.loss ASC"],
+            "max_results": 100,
+        }
+        return len(self.send_json("/api/2.0/mlflow/runs/search", body)["runs"])
+
+    def history(self, run, key):
+        path = f"/api/2.0/mlflow/metrics/get-history?run_id={run}&metric_key={key}"
+        return len(json.loads(self.call("GET", path))["metrics"])
+
+
+def seconds(function):
+    started = time.perf_counter()
+    result = function()
+    return time.perf_counter() - started, result
+
+
+def post_all(server, path, bodies):
+    for body in bodies:
+        server.call("POST", path, body)
+
+
+def measure(kind, program, args):
+    """One row: each question's median over the rounds."""
+    server = kind(program)
+    row = {"start s": server.start_s, "memory MiB": memory_mib(server.process.pid)}
+    rates = {"log values/s": [], "batch values/s": [], "search ms": [], "history ms": []}
+    for round_ in range(args.rounds):
+        run = server.make_run(0)
+        bodies = [server.one_value(run, f"k{round_}", i) for i in range(300)]
+        took, _ = seconds(lambda: post_all(server, server.log_path(run), bodies))
+        rates["log values/s"].append(len(bodies) / took)
+        bodies = [server.many_values(run, "loss", b * BATCH) for b in range(10)]
+        took, _ = seconds(lambda: post_all(server, server.log_path(run), bodies))
+        rates["batch values/s"].append(len(bodies) * BATCH / took)
+    started = time.perf_counter()
+    for index in range(args.runs):
+        server.summarise(server.make_run(index), index)
+    row["runs made/s"] = args.runs / (time.perf_counter() - started)
+    run = server.make_run(0)
+    bodies = [server.many_values(run, "long", b * BATCH) for b in range(args.points // BATCH)]
+    post_all(server, server.log_path(run), bodies)
+    for _ in range(args.rounds):
+        took, count = seconds(server.search)
+        assert count == min(100, count) and count > 0, count
+        rates["search ms"].append(took * 1000)
+        took, count = seconds(lambda: server.history(run, "long"))
+        assert count == args.points, count
+        rates["history ms"].append(took * 1000)
+    row["memory at the end MiB"] = memory_mib(server.process.pid)
+    server.stop()
+    return row | {name: statistics.median(values) for name, values in rates.items()}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kedge", default=str(ROOT / "build/bin/kedge"))
+    parser.add_argument("--mlflow", default=shutil.which("mlflow") or "")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--runs", type=int, default=10_000)
+    parser.add_argument("--points", type=int, default=100_000)
+    parser.add_argument("--json", action="store_true")
+    args = parser.parse_args()
+    rows = {"kedge": measure(Kedge, args.kedge, args)}
+    if args.mlflow:
+        rows["mlflow"] = measure(Mlflow, args.mlflow, args)
+    if args.json:
+        print(json.dumps(rows, indent=1))
+        return
+    print(f"| | {' | '.join(rows)} | ratio |\n|{' --- |' * (len(rows) + 2)}")
+    for name, mine in rows["kedge"].items():
+        peer = rows.get("mlflow", {}).get(name)
+        better = (mine / peer if name.endswith("/s") else peer / mine) if peer else 0
+        cells = [f"{row[name]:,.4g}" for row in rows.values()]
+        print(f"| {name} | {' | '.join(cells)} | {f'{better:,.1f}' if peer else ''} |")
+
+
+if __name__ == "__main__":
+    main()
