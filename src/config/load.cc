@@ -334,6 +334,9 @@ void read_environment(LoadOptions& options) {
       options.environment[std::string(text.substr(0, equals))] = text.substr(equals + 1);
     }
   }
+  if (const char* run = std::getenv("KEDGE_RUN_ID")) {
+    options.environment.try_emplace("KEDGE__RUN__ID", run);
+  }
   if (const char* values = std::getenv("KEDGE_SWEEP_VALUES")) {
     options.sweep_values = values;
   }

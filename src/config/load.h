@@ -55,7 +55,8 @@ Result<LoadedConfig> load_config(const LoadOptions& options);
 // The file a verb should read: `given`, else $KEDGE_CONFIG, else config.yaml; must exist.
 Result<Path> find_config_file(const std::string& given);
 
-// All KEDGE__ variables of this process, and $KEDGE_SWEEP_VALUES.
+// All KEDGE__ variables of this process, $KEDGE_RUN_ID (which launchers set; KEDGE__RUN__ID wins),
+// and $KEDGE_SWEEP_VALUES.
 void read_environment(LoadOptions& options);
 
 }  // namespace kedge::config

@@ -62,6 +62,19 @@ TEST_F(LoadTest, a_file_overrides_defaults_and_keeps_its_line) {
   EXPECT_EQ(config.find("loader.batch_size")->origin, "default");
 }
 
+TEST_F(LoadTest, launchers_name_the_run_by_a_variable) {
+  ::setenv("KEDGE_RUN_ID", "job-17", 1);
+  LoadOptions options;
+  read_environment(options);
+  EXPECT_EQ(options.environment.at("KEDGE__RUN__ID"), "job-17");
+  ::setenv("KEDGE__RUN__ID", "mine", 1);
+  LoadOptions exact;
+  read_environment(exact);
+  EXPECT_EQ(exact.environment.at("KEDGE__RUN__ID"), "mine");
+  ::unsetenv("KEDGE_RUN_ID");
+  ::unsetenv("KEDGE__RUN__ID");
+}
+
 TEST_F(LoadTest, later_layers_win) {
   const Path file = write("train: {epochs: 1}\nloader: {batch_size: 1, workers: 1}\nseed: 1\n");
   auto config = load_config({.file = file,
