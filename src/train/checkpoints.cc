@@ -61,6 +61,11 @@ checkpoint::Folders checkpoint_folders(const config::Config& config, const Path&
   return folders;
 }
 
+Result<void> check_checkpoint_name(const config::Config& config) {
+  KEDGE_TRY(checkpoint::render_name(config.checkpoint.name, {.run = "run"}));
+  return {};
+}
+
 Checkpoints::Checkpoints(const Parts& parts)
     : parts_(parts),
       every_(*config::parse_save_interval(parts.config.checkpoint.every)),
@@ -69,7 +74,6 @@ Checkpoints::Checkpoints(const Parts& parts)
 
 Result<std::unique_ptr<Checkpoints>> Checkpoints::make(const Parts& parts) {
   const checkpoint::Folders folders = checkpoint_folders(parts.config, parts.run.path());
-  KEDGE_TRY(checkpoint::render_name(parts.config.checkpoint.name, {.run = parts.run.id()}));
   std::unique_ptr<Checkpoints> made(new Checkpoints(parts));
   if (!parts.config.checkpoint.enabled) {
     return made;

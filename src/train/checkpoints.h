@@ -26,6 +26,9 @@ namespace kedge::train {
 // Where the checkpoints of the run in `run` are kept.
 checkpoint::Folders checkpoint_folders(const config::Config& config, const Path& run);
 
+// Before a run folder is made: whether checkpoint.name can name checkpoints.
+Result<void> check_checkpoint_name(const config::Config& config);
+
 // The training as it is at a step boundary. The tensors are live.
 struct Snapshot {
   std::vector<TensorGroup> tensors;
@@ -48,7 +51,7 @@ class Checkpoints {
     std::int64_t ranks = 1;
   };
 
-  // An error when the disk cannot hold even one, or the names cannot be made.
+  // An error when the disk cannot hold even one.
   static Result<std::unique_ptr<Checkpoints>> make(const Parts& parts);
 
   // Before training: the memory that saves are copied to.

@@ -35,8 +35,10 @@ constexpr auto kFixed = std::to_array<Fixed>({
     {"optimizer.decay", "the saved state is of other parameter groups"},
 });
 
-// Of the sections above, what may change after all.
-constexpr auto kFree = std::to_array<std::string_view>({"model.dropout", "data.on_error"});
+// Of the sections above, what may change after all. Weights are read only by a new run, and data
+// may lie elsewhere as long as its digest, which is compared, is the same.
+constexpr auto kFree = std::to_array<std::string_view>(
+    {"model.dropout", "model.weights", "data.on_error", "data.path"});
 
 const Fixed* find_fixed(std::string_view key) {
   if (std::ranges::find(kFree, key) != kFree.end()) {

@@ -250,6 +250,7 @@ Result<void> train_in_run(const config::LoadedConfig& config, Setup& setup, trac
 }  // namespace
 
 Result<void> run_training(const config::LoadedConfig& config, const TrainingOptions& options) {
+  KEDGE_TRY(check_checkpoint_name(*config));
   const StopSignals signals;
   RunPlan plan = KEDGE_TRY(plan_run(config, signals));
   if (plan.finished) {

@@ -93,7 +93,8 @@ Result<Identity> claim_folder(const RunStart& start) {
     if (!start.id.empty()) {
       return fail(ErrorKind::Usage,
                   fmt::format("run '{}' exists already in {}", run.id, project.string()),
-                  "choose another run.id, or leave it out to have one made up");
+                  "go on with it (resume=auto), choose another run.id, or leave it out to have one "
+                  "made up");
     }
   }
 }
