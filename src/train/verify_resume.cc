@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <string_view>
 #include <utility>
 
@@ -130,82 +132,111 @@ Result<std::size_t> expect_equal(const Comparison& comparison) {
   return tensors;
 }
 
-// The number of values compared.
-Result<std::size_t> expect_equal_curves(const Path& a, const Path& b) {
-  const track::History left = KEDGE_TRY(track::read_history(a));
-  const track::History right = KEDGE_TRY(track::read_history(b));
-  std::size_t values = 0;
-  for (const auto& [key, curve] : left.curves) {
-    if (key == "epoch_seconds") {
-      continue;
-    }
-    const auto other = right.curves.find(key);
-    if (other == right.curves.end() || other->second.points.size() != curve.points.size()) {
-      return fail(ErrorKind::Corrupt, fmt::format("the curve of {} has other points", key));
-    }
-    for (std::size_t i = 0; i < curve.points.size(); ++i) {
-      const track::Point& point = curve.points[i];
-      const track::Point& twin = other->second.points[i];
-      if (point.step != twin.step || point.value != twin.value) {
-        return fail(ErrorKind::Corrupt, fmt::format("the curve of {} differs at step {}: {} and {}",
-                                                    key, point.step, point.value, twin.value));
+// Step and value of every point; a clock's curve differs between any two trainings.
+Result<std::map<std::string, std::vector<std::pair<std::int64_t, double>>>> read_values(
+    const Path& run) {
+  std::map<std::string, std::vector<std::pair<std::int64_t, double>>> values;
+  for (const auto& [key, curve] : KEDGE_TRY(track::read_history(run)).curves) {
+    if (key != "epoch_seconds") {
+      for (const track::Point& point : curve.points) {
+        values[key].emplace_back(point.step, point.value);
       }
-      ++values;
     }
   }
   return values;
+}
+
+// The number of values compared.
+Result<std::size_t> expect_equal_curves(const Path& a, const Path& b) {
+  const auto left = KEDGE_TRY(read_values(a));
+  const auto right = KEDGE_TRY(read_values(b));
+  std::size_t count = 0;
+  for (const auto& [key, points] : left) {
+    const auto other = right.find(key);
+    if (other == right.end() || other->second.size() != points.size()) {
+      return fail(ErrorKind::Corrupt, fmt::format("the curve of {} has other points", key));
+    }
+    // Bit by bit: a NaN is equal to itself, and the two zeros differ.
+    const auto [mine, twin] =
+        std::ranges::mismatch(points, other->second, [](const auto& x, const auto& y) {
+          return x.first == y.first &&
+                 std::bit_cast<std::uint64_t>(x.second) == std::bit_cast<std::uint64_t>(y.second);
+        });
+    if (mine != points.end()) {
+      return fail(ErrorKind::Corrupt, fmt::format("the curve of {} differs at step {}: {} and {}",
+                                                  key, mine->first, mine->second, twin->second));
+    }
+    count += points.size();
+  }
+  if (right.size() != left.size()) {
+    return fail(ErrorKind::Corrupt,
+                fmt::format("{} curves, but {} after going on", left.size(), right.size()));
+  }
+  return count;
+}
+
+// One training without a break, and one that is saved halfway and restored into a fresh process.
+Result<void> train_both(const VerifyOptions& options, const Scratch& scratch,
+                        const Path& restored) {
+  std::vector<std::string> flags = {"--restored-copy", restored.string()};
+  for (const std::string& piece : options.dropped) {
+    flags.insert(flags.end(), {"--drop", piece});
+  }
+  say("verify   {} steps without a break", 2 * options.steps);
+  KEDGE_TRY(train_to(options, scratch, "straight", 2 * options.steps, {}));
+  say("verify   {} steps, saved; {} more in a fresh process", options.steps, options.steps);
+  KEDGE_TRY(train_to(options, scratch, "resumed", options.steps, {}));
+  return train_to(options, scratch, "resumed", 2 * options.steps, flags);
+}
+
+struct Compared {
+  std::size_t tensors = 0;
+  std::size_t values = 0;
+};
+
+Result<Compared> compare_all(std::int64_t half, const Scratch& scratch, const Path& restored) {
+  KEDGE_TRY(expect_equal({.what = "two fresh processes",
+                          .a = scratch.checkpoint("straight", half),
+                          .b = scratch.checkpoint("resumed", half),
+                          .hint = "the training itself is not reproducible here, so nothing can "
+                                  "be said about resuming: try train.deterministic=true"}));
+  KEDGE_TRY(expect_equal({.what = "after restoring",
+                          .a = scratch.checkpoint("resumed", half),
+                          .b = restored,
+                          .hint = {}}));
+  Compared compared;
+  compared.tensors = KEDGE_TRY(expect_equal({.what = "after going on",
+                                             .a = scratch.checkpoint("straight", 2 * half),
+                                             .b = scratch.checkpoint("resumed", 2 * half),
+                                             .hint = {}}));
+  compared.values = KEDGE_TRY(expect_equal_curves(scratch.run("straight"), scratch.run("resumed")));
+  return compared;
 }
 
 }  // namespace
 
 Result<void> run_verify_resume(const VerifyOptions& options) {
   const Scratch scratch = KEDGE_TRY(Scratch::make());
-  const std::int64_t half = options.steps;
-  const std::int64_t whole = 2 * options.steps;
   const Path restored = scratch.path() / "restored";
-  std::vector<std::string> flags = {"--restored-copy", restored.string()};
-  for (const std::string& piece : options.dropped) {
-    flags.insert(flags.end(), {"--drop", piece});
+  if (const auto trained = train_both(options, scratch, restored); !trained) {
+    scratch.remove();
+    return trained;
   }
-  say("verify   {} steps without a break", whole);
-  KEDGE_TRY(train_to(options, scratch, "straight", whole, {}));
-  say("verify   {} steps, saved; {} more in a fresh process", half, half);
-  KEDGE_TRY(train_to(options, scratch, "resumed", half, {}));
-  KEDGE_TRY(train_to(options, scratch, "resumed", whole, flags));
-
-  const auto compare = [&]() -> Result<std::pair<std::size_t, std::size_t>> {
-    KEDGE_TRY(expect_equal({.what = "two fresh processes",
-                            .a = scratch.checkpoint("straight", half),
-                            .b = scratch.checkpoint("resumed", half),
-                            .hint = "the training itself is not reproducible here, so nothing can "
-                                    "be said about resuming: try train.deterministic=true"}));
-    KEDGE_TRY(expect_equal({.what = "after restoring",
-                            .a = scratch.checkpoint("resumed", half),
-                            .b = restored,
-                            .hint = {}}));
-    const std::size_t tensors = KEDGE_TRY(expect_equal({.what = "after going on",
-                                                        .a = scratch.checkpoint("straight", whole),
-                                                        .b = scratch.checkpoint("resumed", whole),
-                                                        .hint = {}}));
-    const std::size_t values =
-        KEDGE_TRY(expect_equal_curves(scratch.run("straight"), scratch.run("resumed")));
-    return std::pair(tensors, values);
-  };
-  const auto compared = compare();
+  const auto compared = compare_all(options.steps, scratch, restored);
   if (!compared) {
     say("both trainings are kept in {}", scratch.path().string());
     return std::unexpected(compared.error());
   }
   scratch.remove();
   if (options.as_json) {
-    fmt::print("{}\n", nlohmann::json{{"steps", half},
+    fmt::print("{}\n", nlohmann::json{{"steps", options.steps},
                                       {"identical", true},
-                                      {"tensors", compared->first},
-                                      {"values", compared->second}}
+                                      {"tensors", compared->tensors},
+                                      {"values", compared->values}}
                            .dump());
   }
   say("same     {} tensors, the state and {} logged values are bit-identical after {} steps",
-      compared->first, compared->second, whole);
+      compared->tensors, compared->values, 2 * options.steps);
   return {};
 }
 
