@@ -1,8 +1,9 @@
-// fmt, compiled once: header-only it costs every file 2.5 CPU-seconds, and Debian packages no static
-// library of it.
+// fmt, compiled once: header-only it costs every file 2.5 CPU-seconds, and Debian packages no
+// static library of it.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE
+
 namespace detail {
 template FMT_API auto thousands_sep_impl<char>(locale_ref) -> thousands_sep_result<char>;
 template FMT_API auto decimal_point_impl(locale_ref) -> char;
@@ -13,4 +14,5 @@ template FMT_API auto locale_ref::get<std::locale>() const -> std::locale;
 template FMT_API auto dragonbox::to_decimal(float x) noexcept -> dragonbox::decimal_fp<float>;
 template FMT_API auto dragonbox::to_decimal(double x) noexcept -> dragonbox::decimal_fp<double>;
 }  // namespace detail
+
 FMT_END_NAMESPACE

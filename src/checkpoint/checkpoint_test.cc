@@ -17,6 +17,7 @@
 #include "checkpoint/internal/manifest.h"
 #include "checkpoint/tensor_file.h"
 #include "core/file.h"
+#include "core/flip_byte.h"
 #include "core/hash.h"
 #include "core/result.h"
 #include "core/scratch_folder.h"
@@ -72,14 +73,6 @@ class CheckpointTest : public testing::Test {
   Path path_ = folder_ / "step-7";
 };
 
-void flip(const Path& path, std::size_t at) {
-  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
-  file.seekg(static_cast<std::streamoff>(at));
-  const auto byte = static_cast<char>(file.get() ^ (1 << (at % 8)));
-  file.seekp(static_cast<std::streamoff>(at));
-  file.put(byte);
-}
-
 TEST_F(CheckpointTest, state_and_parts_come_back) {
   save(5);
   const auto checkpoint = Checkpoint::open(path_);
@@ -100,9 +93,9 @@ TEST_F(CheckpointTest, every_flipped_byte_of_every_file_is_found) {
     const Path file = path_ / name;
     const std::uint64_t size = std::filesystem::file_size(file);
     for (std::size_t at = 0; at < size; ++at) {
-      flip(file, at);
+      flip_byte(file, at);
       EXPECT_EQ(check().kind, ErrorKind::Corrupt) << name << " at " << at;
-      flip(file, at);
+      flip_byte(file, at);
     }
   }
   EXPECT_EQ(check().message, "");
@@ -111,7 +104,7 @@ TEST_F(CheckpointTest, every_flipped_byte_of_every_file_is_found) {
 TEST_F(CheckpointTest, damage_is_located_within_a_chunk) {
   save(5, true);
   const std::uint64_t size = std::filesystem::file_size(path_ / "model.safetensors");
-  flip(path_ / "model.safetensors", size - 9);
+  flip_byte(path_ / "model.safetensors", size - 9);
   const Error error = check();
   EXPECT_EQ(error.kind, ErrorKind::Corrupt);
   EXPECT_THAT(error.message, HasSubstr("tensor 'weight' in shard model.safetensors"));

@@ -5,8 +5,6 @@
 #include <cstdint>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
-#include <ios>
 #include <memory>
 #include <random>
 #include <string>
@@ -25,6 +23,7 @@
 #include "checkpoint/storage.h"
 #include "checkpoint/tensor_file.h"
 #include "core/file.h"
+#include "core/flip_byte.h"
 #include "core/result.h"
 #include "core/scratch_folder.h"
 #include "core/small_disk.h"
@@ -65,14 +64,6 @@ std::int64_t newest_step(const Path& folder) {
   return newest->entry.step;
 }
 
-void flip(const Path& path, std::size_t at) {
-  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
-  file.seekg(static_cast<std::streamoff>(at));
-  const auto byte = static_cast<char>(file.get() ^ (1 << (at % 8)));
-  file.seekp(static_cast<std::streamoff>(at));
-  file.put(byte);
-}
-
 TEST(FaultTest, resume_falls_back_from_a_flip_of_any_byte) {
   const ScratchFolder folder;
   ASSERT_TRUE(write(folder.path(), 1, 64));
@@ -82,10 +73,10 @@ TEST(FaultTest, resume_falls_back_from_a_flip_of_any_byte) {
   for (const char* name : {"manifest.json", "model.safetensors", "optimizer.safetensors"}) {
     const std::uint64_t size = std::filesystem::file_size(newest / name);
     for (std::size_t at = 0; at < size; ++at, ++flips) {
-      flip(newest / name, at);
+      flip_byte(newest / name, at);
       ASSERT_EQ(newest_step(folder.path()), 1) << name << " at " << at;
       std::filesystem::rename(folder / "step-2.bad", newest);
-      flip(newest / name, at);
+      flip_byte(newest / name, at);
     }
   }
   EXPECT_GE(flips, 500);
@@ -177,7 +168,7 @@ TEST(FaultTest, a_read_only_disk_is_an_error_and_can_still_be_resumed_from) {
   }
   ASSERT_TRUE(write(disk.path(), 1, 100));
   ASSERT_TRUE(write(disk.path(), 2, 100));
-  flip(disk.path() / "step-2/model.safetensors", 150);
+  flip_byte(disk.path() / "step-2/model.safetensors", 150);
   ASSERT_EQ(::mount("kedge-test", disk.path().c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY, nullptr),
             0);
   Saver saver({.folders = {.durable = disk.path()}, .retention = {}});

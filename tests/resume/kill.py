@@ -66,7 +66,10 @@ def read_end(folder: pathlib.Path, run: str) -> dict:
     last = folder / "runs/default" / run / "checkpoints/last"
     state = json.loads((last / "manifest.json").read_text())["state"]
     end = {name: value for name, value in state.items() if name not in CLOCK_STATE}
-    for shard in sorted(last.glob("*.safetensors")):
+    shards = sorted(last.glob("*.safetensors"))
+    if not shards:
+        sys.exit(f"{last} has no tensors")
+    for shard in shards:
         end[shard.name] = hashlib.sha256(shard.read_bytes()).hexdigest()
     return end
 
@@ -114,6 +117,8 @@ def compare(args: argparse.Namespace, folder: pathlib.Path) -> None:
         if straight.get(name) != killed.get(name):
             sys.exit(f"{name} differs from the uninterrupted run: {folder}")
     straight, killed = (read_curve(args, folder, run) for run in ("straight", "killed"))
+    if not straight:
+        sys.exit(f"the uninterrupted run has no metrics: {folder}")
     for point in sorted(straight.keys() | killed.keys()):
         if straight.get(point) != killed.get(point):
             sys.exit(
