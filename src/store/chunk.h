@@ -37,6 +37,7 @@ struct Points {
 
   void add(const Point& point);
   void resize(std::size_t count);
+
   void clear() { resize(0); }
 };
 

@@ -33,10 +33,10 @@ enum class RunFact : std::uint8_t {
   Notes,
   Parent,
   Sweep,
-  Created,    // microseconds of Unix time, Int, as the next two
+  Created,  // microseconds of Unix time, Int, as the next two
   Ended,
   Heartbeat,
-  Duration,   // seconds, Float
+  Duration,  // seconds, Float
   Attempt,
   LastStep,
 };
