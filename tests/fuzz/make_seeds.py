@@ -173,5 +173,22 @@ def config():
     put("config", "yaml", b"a: &x {b: [1, ~, 'q\\n']}\nc: *x\n? d\n: |\n  text\n--- \n!!int '4'\n")
 
 
-for make in (klog, safetensors, manifest, torch_file, config):
+def chunk():
+    # docs/formats/chunk.md: steps 5, 7; times 100, 130; values 1, 1
+    small = bytes.fromhex("0102" "0106040000" "018c013c0000" "000050f03f")
+    put("chunk", "small", b"c" + small)
+    put("chunk", "bare", small)
+    stored = b"\x00" + struct.pack("<H", 0xAAAA) + bytes(range(32))
+    put("chunk", "stored", b"c\x01\x04" + stored * 3)
+    # The second plane of each column: a zstd frame (RFC 8878) with one block that repeats a byte.
+    frame = bytes.fromhex("28b52ffd" "2008" "430000" "07")
+    packed = b"\x03\x02\x04" + struct.pack("<H", 0x000C) + bytes([len(frame)]) + frame
+    put("chunk", "packed", b"c\x01\x08" + packed * 3)
+    put("chunk", "sketch", b"s\x01\x02\x00\x02\x00" + b"\x01\x07" + small[2:])
+    values = [0.0, -0.0, float("nan"), float("inf"), 5e-324, 1.5]
+    points = b"".join(struct.pack("<qqd", i * 10, 2**60 + i, v) for i, v in enumerate(values))
+    put("chunk", "points", b"p" + points * 8)
+
+
+for make in (klog, safetensors, manifest, torch_file, config, chunk):
     make()
