@@ -81,25 +81,34 @@ class Database {
   virtual ~Database() = default;
 
   // Errors: Io when the disk is full (is_disk_full) or refuses, Unavailable when the server is
-  // away, Usage for SQL it refuses. An error inside a visitor ends the query and is returned.
-  virtual Result<void> run(std::string_view sql, std::initializer_list<SqlValue> values = {}) = 0;
-  virtual Result<void> query(std::string_view sql, std::initializer_list<SqlValue> values,
-                             const SqlVisitor& visit) = 0;
+  // away, Usage for SQL that is refused. An error of the visitor ends the query and is returned.
+  Result<void> run(std::string_view sql, std::initializer_list<SqlValue> values = {}) {
+    return execute(sql, {values.begin(), values.size()}, nullptr);
+  }
 
-  // Opens a lost connection again; true when there is one now. Nothing of a transaction is left.
-  virtual bool reconnect() = 0;
+  Result<void> query(std::string_view sql, std::initializer_list<SqlValue> values,
+                     const SqlVisitor& visit) {
+    return execute(sql, {values.begin(), values.size()}, &visit);
+  }
 
   // The first column of the first row, or `fallback` when there is none.
   Result<std::int64_t> query_integer(std::string_view sql, std::initializer_list<SqlValue> values,
                                      std::int64_t fallback = 0);
+
+  // Opens a lost connection again. Nothing of an open transaction is left.
+  virtual Result<void> reconnect() = 0;
+
+ protected:
+  virtual Result<void> execute(std::string_view sql, std::span<const SqlValue> values,
+                               const SqlVisitor* visit) = 0;
 };
 
-// Whether an error of run() came from a disk without room.
+// Whether an error came from a disk without room.
 bool is_disk_full(const Error& error);
 
 // Where a store lies: a folder (SQLite) or postgres://user@host/name.
 struct DatabaseAddress {
-  Path file = {};             // of SQLite
+  Path folder = {};           // of SQLite's kedge.db and its lock
   std::string postgres = {};  // the whole address; empty: SQLite
 
   bool is_postgres() const { return !postgres.empty(); }
@@ -107,25 +116,14 @@ struct DatabaseAddress {
 
 DatabaseAddress parse_address(const std::string& address);
 
-// The address as people may see it: without a password.
-std::string redact_address(const std::string& address);
+// As people may see it: without the password.
+std::string render_address(const DatabaseAddress& address);
 
-enum class Access : std::uint8_t { Write, Read };
+// Owner: the one process that writes. It holds a lock as long as it lives.
+enum class Access : std::uint8_t { Owner, Reader };
 
-// Unavailable on network file systems, where SQLite's locks and WAL do not hold; the hint says
-// what to do instead.
+// Unavailable, naming the holder, when another process is the owner; and on network file systems,
+// where SQLite's locks and write-ahead log do not hold.
 Result<std::unique_ptr<Database>> open_database(const DatabaseAddress& address, Access access);
-
-// Held while a server owns a store; a process that dies lets go of it.
-class OwnerLock {
- public:
-  OwnerLock() = default;
-  OwnerLock(const OwnerLock&) = delete;
-  OwnerLock& operator=(const OwnerLock&) = delete;
-  virtual ~OwnerLock() = default;
-};
-
-// Unavailable, naming the holder, when another process owns the store.
-Result<std::unique_ptr<OwnerLock>> lock_store(const DatabaseAddress& address);
 
 }  // namespace kedge::store

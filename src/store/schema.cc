@@ -1,0 +1,174 @@
+#include "store/schema.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "core/result.h"
+#include "store/database.h"
+
+namespace kedge::store {
+namespace {
+
+constexpr auto kRunsAndCurves = std::to_array<std::string_view>({
+    "CREATE TABLE projects (id {id}, name TEXT NOT NULL UNIQUE)",
+
+    // Texts hold JSON: tags, config, summary (what was set by hand), environment.
+    "CREATE TABLE runs (id {id}, project_id BIGINT NOT NULL REFERENCES projects (id),"
+    " run_id TEXT NOT NULL, name TEXT NOT NULL, state TEXT NOT NULL,"
+    " created_us BIGINT NOT NULL, ended_us BIGINT NOT NULL, heartbeat_us BIGINT NOT NULL,"
+    " user_name TEXT NOT NULL, host TEXT NOT NULL, group_name TEXT NOT NULL,"
+    " job_type TEXT NOT NULL, notes TEXT NOT NULL, tags TEXT NOT NULL, source TEXT NOT NULL,"
+    " attempt BIGINT NOT NULL, last_step BIGINT, parent TEXT NOT NULL, sweep TEXT NOT NULL,"
+    " config_hash TEXT NOT NULL, config TEXT NOT NULL, summary TEXT NOT NULL,"
+    " environment TEXT NOT NULL, UNIQUE (project_id, run_id))",
+
+    "CREATE TABLE attempts (run BIGINT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,"
+    " number BIGINT NOT NULL, host TEXT NOT NULL, started_us BIGINT NOT NULL,"
+    " ended_us BIGINT NOT NULL, state TEXT NOT NULL, from_step BIGINT, changes TEXT NOT NULL,"
+    " PRIMARY KEY (run, number))",
+
+    // point_count: of all points in chunks. The rest is what the points come to that no later
+    // attempt has replaced, those in the journal not yet included.
+    "CREATE TABLE series (id {id}, run BIGINT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,"
+    " attempt BIGINT NOT NULL, kind BIGINT NOT NULL, name TEXT NOT NULL,"
+    " point_count BIGINT NOT NULL, kept_count BIGINT NOT NULL, last_value DOUBLE PRECISION,"
+    " min_value DOUBLE PRECISION, max_value DOUBLE PRECISION, last_step BIGINT NOT NULL,"
+    " first_us BIGINT NOT NULL, last_us BIGINT NOT NULL, max_step BIGINT NOT NULL,"
+    " UNIQUE (run, attempt, kind, name))",
+
+    // first_point: the place of the chunk's first point in the series, from 0.
+    "CREATE TABLE chunks (series BIGINT NOT NULL REFERENCES series (id) ON DELETE CASCADE,"
+    " first_point BIGINT NOT NULL, point_count BIGINT NOT NULL, min_step BIGINT NOT NULL,"
+    " max_step BIGINT NOT NULL, sketch {blob} NOT NULL, data {blob} NOT NULL,"
+    " PRIMARY KEY (series, first_point))",
+
+    "CREATE TABLE journal (id {id}, run BIGINT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,"
+    " data {blob} NOT NULL)",
+    "CREATE INDEX journal_run ON journal (run)",
+
+    "CREATE TABLE sources (run BIGINT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,"
+    " writer TEXT NOT NULL, next_seq BIGINT NOT NULL, byte_offset BIGINT NOT NULL,"
+    " digest TEXT NOT NULL, attempt BIGINT NOT NULL, PRIMARY KEY (run, writer))",
+
+    // is_packed: the body is zstd; otherwise it is JSON as it stands.
+    "CREATE TABLE records (id {id}, run BIGINT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,"
+    " attempt BIGINT NOT NULL, type TEXT NOT NULL, name TEXT NOT NULL, step BIGINT NOT NULL,"
+    " time_us BIGINT NOT NULL, is_packed BIGINT NOT NULL, body {blob} NOT NULL)",
+    "CREATE INDEX records_run ON records (run, type, name, step)",
+    "CREATE INDEX records_type ON records (type, time_us)",
+
+    "CREATE TABLE console (run BIGINT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,"
+    " first_line BIGINT NOT NULL, line_count BIGINT NOT NULL, byte_count BIGINT NOT NULL,"
+    " data {blob} NOT NULL, PRIMARY KEY (run, first_line))",
+
+    "CREATE TABLE files (run BIGINT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,"
+    " path TEXT NOT NULL, size BIGINT NOT NULL, digest TEXT NOT NULL, PRIMARY KEY (run, path))",
+    "CREATE INDEX files_digest ON files (digest)",
+
+    "CREATE TABLE views (id TEXT PRIMARY KEY, name TEXT NOT NULL, project TEXT NOT NULL,"
+    " view TEXT NOT NULL, changed_us BIGINT NOT NULL)",
+
+    "CREATE TABLE audit (id {id}, time_us BIGINT NOT NULL, who TEXT NOT NULL, what TEXT NOT NULL,"
+    " target TEXT NOT NULL, detail TEXT NOT NULL)",
+});
+
+constexpr std::array<std::string_view, 11> kArtifactsAndModels = {
+    "CREATE TABLE blobs (digest TEXT PRIMARY KEY, size BIGINT NOT NULL,"
+    " created_us BIGINT NOT NULL)",
+
+    "CREATE TABLE artifacts (id {id}, project TEXT NOT NULL, name TEXT NOT NULL,"
+    " type TEXT NOT NULL, description TEXT NOT NULL, created_us BIGINT NOT NULL,"
+    " next_version BIGINT NOT NULL, UNIQUE (project, name))",
+
+    // made_in, made_by: project and id of a run, or empty. digest: of the list of files.
+    "CREATE TABLE artifact_versions (id {id},"
+    " artifact BIGINT NOT NULL REFERENCES artifacts (id) ON DELETE CASCADE,"
+    " version BIGINT NOT NULL, digest TEXT NOT NULL, description TEXT NOT NULL,"
+    " metadata TEXT NOT NULL, size BIGINT NOT NULL, file_count BIGINT NOT NULL,"
+    " created_us BIGINT NOT NULL, made_in TEXT NOT NULL, made_by TEXT NOT NULL,"
+    " UNIQUE (artifact, version))",
+    "CREATE INDEX artifact_versions_maker ON artifact_versions (made_by, made_in)",
+
+    "CREATE TABLE artifact_files ("
+    " version BIGINT NOT NULL REFERENCES artifact_versions (id) ON DELETE CASCADE,"
+    " path TEXT NOT NULL, digest TEXT NOT NULL, size BIGINT NOT NULL, reference TEXT NOT NULL,"
+    " PRIMARY KEY (version, path))",
+    "CREATE INDEX artifact_files_digest ON artifact_files (digest)",
+
+    "CREATE TABLE artifact_aliases ("
+    " artifact BIGINT NOT NULL REFERENCES artifacts (id) ON DELETE CASCADE,"
+    " alias TEXT NOT NULL,"
+    " version BIGINT NOT NULL REFERENCES artifact_versions (id) ON DELETE CASCADE,"
+    " PRIMARY KEY (artifact, alias))",
+
+    "CREATE TABLE artifact_uses ("
+    " version BIGINT NOT NULL REFERENCES artifact_versions (id) ON DELETE CASCADE,"
+    " project TEXT NOT NULL, run_id TEXT NOT NULL, time_us BIGINT NOT NULL,"
+    " PRIMARY KEY (version, project, run_id))",
+    "CREATE INDEX artifact_uses_run ON artifact_uses (run_id, project)",
+
+    // Texts hold JSON: tags (an object), aliases of a model (alias -> version).
+    "CREATE TABLE models (name TEXT PRIMARY KEY, description TEXT NOT NULL, tags TEXT NOT NULL,"
+    " aliases TEXT NOT NULL, created_us BIGINT NOT NULL, changed_us BIGINT NOT NULL,"
+    " next_version BIGINT NOT NULL)",
+
+    "CREATE TABLE model_versions ("
+    " model TEXT NOT NULL REFERENCES models (name) ON DELETE CASCADE ON UPDATE CASCADE,"
+    " version BIGINT NOT NULL, source TEXT NOT NULL, run_id TEXT NOT NULL, stage TEXT NOT NULL,"
+    " description TEXT NOT NULL, tags TEXT NOT NULL, user_name TEXT NOT NULL,"
+    " created_us BIGINT NOT NULL, changed_us BIGINT NOT NULL, PRIMARY KEY (model, version))",
+};
+
+constexpr std::array<Migration, 2> kMigrations = {kRunsAndCurves, kArtifactsAndModels};
+
+Result<void> apply(Database& database, std::size_t version) {
+  KEDGE_TRY(database.run("BEGIN"));
+  for (const std::string_view statement : kMigrations[version]) {
+    if (auto done = database.run(statement); !done) {
+      (void)database.run("ROLLBACK");  // the first error is the one to tell
+      return done;
+    }
+  }
+  auto done = database.run("UPDATE schema_version SET version = $1", {version + 1});
+  if (done) {
+    done = database.run("COMMIT");
+  }
+  if (!done) {
+    (void)database.run("ROLLBACK");  // the first error is the one to tell
+  }
+  return done;
+}
+
+}  // namespace
+
+std::span<const Migration> migrations() {
+  return kMigrations;
+}
+
+Result<void> migrate(Database& database) {
+  KEDGE_TRY(database.run("CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL)"));
+  KEDGE_TRY(
+      database.run("INSERT INTO schema_version (version) SELECT 0 "
+                   "WHERE NOT EXISTS (SELECT 1 FROM schema_version)"));
+  const std::int64_t found =
+      KEDGE_TRY(database.query_integer("SELECT version FROM schema_version", {}));
+  const auto newest = static_cast<std::int64_t>(kMigrations.size());
+  if (found > newest) {
+    return fail(ErrorKind::Unavailable,
+                fmt::format("the store was made by a newer kedge: its schema is version {}, this "
+                            "kedge knows {}",
+                            found, newest),
+                "use the newer kedge, or another --data");
+  }
+  for (std::int64_t version = found; version < newest; ++version) {
+    KEDGE_TRY(apply(database, static_cast<std::size_t>(version)));
+  }
+  return {};
+}
+
+}  // namespace kedge::store
