@@ -1,14 +1,12 @@
 #include "monitor/host_sampler.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -16,43 +14,11 @@
 #include <unistd.h>
 
 #include "core/file.h"
+#include "monitor/internal/proc_text.h"
+#include "monitor/process_tree.h"
 
 namespace kedge::monitor {
 namespace {
-
-std::string text_of(const Path& path) {
-  return read_file(path).value_or(std::string());
-}
-
-std::vector<std::string_view> split(std::string_view text, std::string_view separators) {
-  std::vector<std::string_view> words;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find_first_of(separators), text.size());
-    if (end > 0) {
-      words.push_back(text.substr(0, end));
-    }
-    text.remove_prefix(std::min(text.size(), end + 1));
-  }
-  return words;
-}
-
-template <typename T>
-std::optional<T> parse(std::string_view text) {
-  T value{};
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
-  return parsed.ec == std::errc{} ? std::optional(value) : std::nullopt;
-}
-
-// The number behind "key:" or "key " at the beginning of a line.
-std::optional<std::uint64_t> find_number(std::string_view text, std::string_view key) {
-  for (const std::string_view line : split(text, "\n")) {
-    const auto words = split(line, ": \t");
-    if (words.size() > 1 && words[0] == key) {
-      return parse<std::uint64_t>(words[1]);
-    }
-  }
-  return std::nullopt;
-}
 
 std::optional<double> to_double(std::optional<std::uint64_t> value) {
   return value ? std::optional(static_cast<double>(*value)) : std::nullopt;
@@ -146,18 +112,31 @@ std::optional<Limit> find_limit(const Path& root, const Path& group, const char*
 
 }  // namespace
 
-HostSampler::HostSampler(Path proc, Path cgroup)
-    : proc_(std::move(proc)), cgroup_(std::move(cgroup)) {}
+HostSampler::HostSampler(Path proc, Path cgroup, std::optional<std::int64_t> tree_root)
+    : proc_(std::move(proc)), cgroup_(std::move(cgroup)), tree_root_(tree_root) {}
 
 HostSampler::Counters HostSampler::read_counters(double now_s) const {
   Counters now;
   now.now_s = now_s;
   std::tie(now.cpu_busy, now.cpu_all) = parse_cpu(text_of(proc_ / "stat"));
+  std::tie(now.network_in, now.network_out) = parse_network(text_of(proc_ / "net/dev"));
+  if (tree_root_) {
+    if (const auto tree = read_process_tree(proc_, *tree_root_)) {
+      now.process_ticks = tree->ticks;
+      now.process_memory = tree->memory;
+      now.disk_read = tree->disk_read;
+      now.disk_write = tree->disk_write;
+    }
+    return now;
+  }
   now.process_ticks = parse_process_ticks(text_of(proc_ / "self/stat"));
   const std::string io = text_of(proc_ / "self/io");
   now.disk_read = to_double(find_number(io, "read_bytes"));
   now.disk_write = to_double(find_number(io, "write_bytes"));
-  std::tie(now.network_in, now.network_out) = parse_network(text_of(proc_ / "net/dev"));
+  if (const auto resident = find_number(text_of(proc_ / "self/status"), "VmRSS")) {
+    constexpr std::uint64_t kKiB = 1024;
+    now.process_memory = *resident * kKiB;
+  }
   return now;
 }
 
@@ -169,9 +148,6 @@ void HostSampler::read_memory(HostSample& sample) const {
   if (total && available) {
     sample.memory_total = *total * kKiB;
     sample.memory_used = (*total - std::min(*total, *available)) * kKiB;
-  }
-  if (const auto resident = find_number(text_of(proc_ / "self/status"), "VmRSS")) {
-    sample.process_memory = *resident * kKiB;
   }
 }
 
@@ -215,6 +191,7 @@ HostSample HostSampler::sample_at(double now_s) {
   const std::string load = text_of(proc_ / "loadavg");
   sample.load = parse<double>(load);
   read_memory(sample);
+  sample.process_memory = now.process_memory;
   read_limit(sample);
   if (before_) {
     const double elapsed = now.now_s - before_->now_s;

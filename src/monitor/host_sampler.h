@@ -26,7 +26,9 @@ struct HostSample {
 
 class HostSampler {
  public:
-  explicit HostSampler(Path proc = "/proc", Path cgroup = "/sys/fs/cgroup");
+  // With a `tree_root`, what is said of "this process" is of that one and all it has started.
+  explicit HostSampler(Path proc = "/proc", Path cgroup = "/sys/fs/cgroup",
+                       std::optional<std::int64_t> tree_root = {});
 
   HostSample sample();
 
@@ -39,6 +41,7 @@ class HostSampler {
     std::optional<double> cpu_busy;  // ticks
     std::optional<double> cpu_all;
     std::optional<double> process_ticks;
+    std::optional<std::uint64_t> process_memory;
     std::optional<double> disk_read;
     std::optional<double> disk_write;
     std::optional<double> network_in;
@@ -51,6 +54,7 @@ class HostSampler {
 
   Path proc_;
   Path cgroup_;
+  std::optional<std::int64_t> tree_root_;
   std::optional<Counters> before_;
 };
 
