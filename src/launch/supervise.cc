@@ -1,0 +1,254 @@
+#include "launch/supervise.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/file.h"
+#include "core/log.h"
+#include "core/process.h"
+#include "core/result.h"
+#include "launch/internal/output_channel.h"
+#include "launch/line_splitter.h"
+
+namespace kedge::launch {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Processes that the program left behind may hold its output open for ever.
+constexpr auto kPatience = std::chrono::seconds(3);
+
+constexpr std::array kForwarded = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
+                                   SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH};
+
+bool is_ignored(int number) {
+  struct sigaction now{};
+  return ::sigaction(number, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
+// Made before fork(): after it only async-signal-safe calls are allowed.
+struct ChildPlan {
+  std::string file;
+  std::vector<std::string> args;
+  std::vector<std::string> variables;
+  std::vector<char*> arg_pointers = {};
+  std::vector<char*> variable_pointers = {};
+};
+
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : texts) {
+    pointers.push_back(text.data());
+  }
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+ChildPlan make_plan(const Program& program, const Path& file) {
+  ChildPlan plan{.file = file.string(), .args = program.args, .variables = {}};
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view text(*variable);
+    const bool is_replaced = std::ranges::any_of(
+        program.variables, [&](const auto& pair) { return text.starts_with(pair.first + "="); });
+    if (!is_replaced) {
+      plan.variables.emplace_back(text);
+    }
+  }
+  for (const auto& [name, value] : program.variables) {
+    plan.variables.push_back(name + "=" + value);
+  }
+  plan.arg_pointers = pointers_to(plan.args);
+  plan.variable_pointers = pointers_to(plan.variables);
+  return plan;
+}
+
+struct ChildOutputs {
+  int output;
+  int errors;
+  int failure;  // where errno goes when the program cannot be started
+};
+
+[[noreturn]] void become(const ChildPlan& plan, const ChildOutputs& outputs,
+                         const sigset_t& signals) {
+  ::signal(SIGPIPE, SIG_DFL);
+  ::sigprocmask(SIG_SETMASK, &signals, nullptr);
+  if (::dup2(outputs.output, STDOUT_FILENO) >= 0 && ::dup2(outputs.errors, STDERR_FILENO) >= 0) {
+    ::execve(plan.file.c_str(), plan.arg_pointers.data(), plan.variable_pointers.data());
+  }
+  const int error_number = errno;
+  const ssize_t told = ::write(outputs.failure, &error_number, sizeof error_number);
+  ::_exit(told == sizeof error_number ? 127 : 126);
+}
+
+void ignore_line(std::string_view) {}
+
+// The program while it runs.
+class Supervision {
+ public:
+  Supervision(const Program& program, const HeldSignals& signals,
+              std::vector<OutputChannel> channels, pid_t child)
+      : channels_(std::move(channels)),
+        splitters_(channels_.size(), LineSplitter(program.on_line ? program.on_line : ignore_line)),
+        signal_fd_(::signalfd(-1, &signals.held(), SFD_CLOEXEC | SFD_NONBLOCK)),
+        child_(child) {}
+
+  int run() {
+    while (!exit_code_ || (has_open_channel() && Clock::now() < deadline_)) {
+      wait();
+      read_signals();
+      pass_output();
+    }
+    if (has_open_channel()) {
+      warn("processes that the program left behind are still printing; they are on their own now");
+    }
+    for (LineSplitter& splitter : splitters_) {
+      splitter.finish();
+    }
+    return *exit_code_;
+  }
+
+ private:
+  bool has_open_channel() const {
+    return std::ranges::any_of(channels_, [](const auto& channel) { return channel.is_open(); });
+  }
+
+  void wait() {
+    fds_.clear();
+    for (const OutputChannel& channel : channels_) {
+      fds_.push_back({channel.poll_fd(), POLLIN, 0});  // poll() passes over negative ones
+    }
+    fds_.push_back({signal_fd_.get(), POLLIN, 0});
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline_ - Clock::now());
+    ::poll(fds_.data(), fds_.size(),
+           exit_code_ ? static_cast<int>(std::max(left.count(), 0L)) : -1);
+  }
+
+  void pass_output() {
+    for (std::size_t i = 0; i < channels_.size(); ++i) {
+      if (fds_[i].revents != 0) {
+        splitters_[i].add(channels_[i].pass());
+      }
+    }
+  }
+
+  void read_signals() {
+    signalfd_siginfo info{};
+    while (::read(signal_fd_.get(), &info, sizeof info) == sizeof info) {
+      handle(info);
+    }
+  }
+
+  void handle(const signalfd_siginfo& info) {
+    const auto number = static_cast<int>(info.ssi_signo);
+    if (number == SIGCHLD) {
+      reap();
+      return;
+    }
+    if (number == SIGWINCH) {
+      for (const OutputChannel& channel : channels_) {
+        channel.copy_window_size();
+      }
+    }
+    // A terminal has told the program already, which is in the same group of processes. The size of
+    // its own terminal, though, has changed only now.
+    const bool is_told = info.ssi_code == SI_KERNEL && number != SIGWINCH;
+    if (!exit_code_ && !is_told && !is_ignored(number)) {
+      ::kill(child_, number);
+    }
+  }
+
+  void reap() {
+    int status = 0;
+    while (::waitpid(child_, &status, WNOHANG | WUNTRACED) == child_) {
+      if (WIFSTOPPED(status)) {
+        // So that the shell sees the job stopped. SIGCONT wakes both.
+        ::raise(SIGSTOP);
+        ::kill(child_, SIGCONT);
+        continue;
+      }
+      exit_code_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+      deadline_ = Clock::now() + kPatience;
+      return;
+    }
+  }
+
+  std::vector<OutputChannel> channels_;
+  std::vector<LineSplitter> splitters_;
+  OwnedFd signal_fd_;
+  pid_t child_;
+  std::vector<pollfd> fds_;
+  std::optional<int> exit_code_;
+  Clock::time_point deadline_;
+};
+
+}  // namespace
+
+HeldSignals::HeldSignals() {
+  ::sigemptyset(&held_);
+  for (const int number : kForwarded) {
+    ::sigaddset(&held_, number);
+  }
+  ::sigaddset(&held_, SIGCHLD);
+  ::pthread_sigmask(SIG_BLOCK, &held_, &before_);
+}
+
+HeldSignals::~HeldSignals() {
+  ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+bool HeldSignals::has_stop() const {
+  sigset_t pending;
+  ::sigpending(&pending);
+  return ::sigismember(&pending, SIGINT) == 1 || ::sigismember(&pending, SIGTERM) == 1;
+}
+
+Result<int> supervise(const Program& program, const HeldSignals& signals) {
+  const std::optional<Path> found = find_program(program.args.front());
+  if (!found) {
+    return fail(ErrorKind::NotFound,
+                fmt::format("program '{}' is not installed", program.args.front()));
+  }
+  ChildPlan plan = make_plan(program, std::filesystem::absolute(*found));
+  ChildEnds ends;
+  std::vector<OutputChannel> channels = KEDGE_TRY(make_output_channels(ends));
+  Pipe failure = KEDGE_TRY(make_pipe());
+  ::signal(SIGPIPE, SIG_IGN);
+  const pid_t child = ::fork();
+  if (child < 0) {
+    return fail(ErrorKind::Io, fmt::format("cannot start {}: {}", plan.file, std::strerror(errno)));
+  }
+  if (child == 0) {
+    become(plan, {ends.output.get(), ends.errors.get(), failure.write.get()}, signals.before());
+  }
+  ends = {};
+  failure.write = OwnedFd();
+  int start_error = 0;
+  if (::read(failure.read.get(), &start_error, sizeof start_error) == sizeof start_error) {
+    ::waitpid(child, nullptr, 0);
+    return fail(start_error == ENOENT ? ErrorKind::NotFound : ErrorKind::Io,
+                fmt::format("cannot start {}: {}", plan.file, std::strerror(start_error)));
+  }
+  if (program.on_start) {
+    program.on_start(child);
+  }
+  return Supervision(program, signals, std::move(channels), child).run();
+}
+
+}  // namespace kedge::launch
