@@ -1,5 +1,6 @@
 #include "track/run.h"
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -15,8 +16,16 @@
 #include "track/internal/recorder.h"
 #include "track/internal/run_folder.h"
 #include "track/internal/run_parts.h"
+#include "track/internal/system_watch.h"
 
 namespace kedge::track {
+namespace {
+
+// The last words of a run wait for room. A disk that takes none for so long takes them no more.
+constexpr std::chrono::milliseconds kLastWords = std::chrono::minutes(10);
+
+}  // namespace
+
 Run::Run(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Run::~Run() = default;
@@ -60,6 +69,13 @@ const std::string& Run::name() const {
   return impl_->name;
 }
 
+void Run::watch_system(double every_s, std::int64_t process_tree) {
+  impl_->guard([&] {
+    impl_->system_watch.reset();
+    impl_->system_watch = std::make_unique<SystemWatch>(impl_->recorder, every_s, process_tree);
+  });
+}
+
 void Run::finish(RunState state, const nlohmann::json& summary) {
   if (std::exchange(impl_->is_finished, true)) {
     return;
@@ -68,10 +84,10 @@ void Run::finish(RunState state, const nlohmann::json& summary) {
     Recorder& recorder = impl_->recorder;
     Item last{.kind = Item::Kind::Event, .type = "summary"};
     last.body = summary;
-    recorder.add_patiently(std::move(last));
+    recorder.add_patiently(std::move(last), kLastWords);
     Item end{.kind = Item::Kind::Event, .type = "state"};
     end.body = {{"state", name_of(state)}};
-    recorder.add_patiently(std::move(end));
+    recorder.add_patiently(std::move(end), kLastWords);
     impl_->system_watch.reset();
     recorder.stop();
 

@@ -3,6 +3,7 @@
 // docs/formats/run-directory.md is the layout. Only this room writes run directories.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -119,8 +120,14 @@ class Run {
   // How busy the machine is. Not a curve over steps: a record type of its own.
   void log_system(std::span<const Scalar> values);
 
-  // A line for console.log and the event log.
-  void console(std::string_view line);
+  // Logs how busy the machine is, every so many seconds from now on; "the process" is this one and
+  // all it has started. For a program that runs beside us; ours has RunStart::system_every_s.
+  void watch_system(double every_s, std::int64_t process_tree);
+
+  // A line for console.log and the event log. Where there is no room it is dropped and counted; a
+  // caller with patience waits at most so long before. False when it was dropped.
+  bool console(std::string_view line,
+               std::chrono::milliseconds patience = std::chrono::milliseconds(0));
 
   // The last word: state, summary values, then everything is flushed and synced.
   void finish(RunState state, const nlohmann::json& summary);

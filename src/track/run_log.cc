@@ -1,6 +1,7 @@
 // The records of a Run: each call makes one and hands it to the recorder.
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -97,13 +98,15 @@ void Run::log_table(std::string_view key, std::int64_t step,
   });
 }
 
-void Run::console(std::string_view line) {
+bool Run::console(std::string_view line, std::chrono::milliseconds patience) {
+  bool is_kept = false;
   impl_->guard([&] {
     Item item{.kind = Item::Kind::Console, .type = "console"};
     item.text = line;
     item.size = line.size();
-    impl_->recorder.add(std::move(item));
+    is_kept = impl_->recorder.add_patiently(std::move(item), patience);
   });
+  return is_kept;
 }
 
 void Run::log_histogram(std::string_view key, std::int64_t step, std::span<const double> edges,

@@ -123,29 +123,30 @@ bool Recorder::try_add(Item& item) {
 }
 
 void Recorder::add(Item item) noexcept {
-  if (is_stopping_.load(std::memory_order_relaxed)) {
-    return;
-  }
-  item.time_us = now_us();
-  try {
-    if (!try_add(item)) {
-      dropped_.fetch_add(1, std::memory_order_relaxed);
-    }
-  } catch (const std::exception&) {  // no memory, or a lock the system refuses
-    dropped_.fetch_add(1, std::memory_order_relaxed);
-  }
+  add_patiently(std::move(item), std::chrono::milliseconds(0));
 }
 
-void Recorder::add_patiently(Item item) noexcept {
+bool Recorder::add_patiently(Item item, std::chrono::milliseconds patience) noexcept {
   item.time_us = now_us();
+  const std::int64_t last_us = item.time_us + std::chrono::microseconds(patience).count();
   try {
-    while (!is_stopping_.load(std::memory_order_relaxed) && !try_add(item)) {
+    while (!is_stopping_.load(std::memory_order_relaxed)) {
+      if (try_add(item)) {
+        return true;
+      }
+      if (now_us() >= last_us) {
+        break;
+      }
       wake_.release();
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
-  } catch (const std::exception&) {
-    dropped_.fetch_add(1, std::memory_order_relaxed);
+    if (is_stopping_.load(std::memory_order_relaxed)) {
+      return false;
+    }
+  } catch (const std::exception&) {  // no memory, or a lock the system refuses
   }
+  dropped_.fetch_add(1, std::memory_order_relaxed);
+  return false;
 }
 
 void Recorder::note_trouble(const Error& error) noexcept {
@@ -337,10 +338,15 @@ void Recorder::write_console(const Item& item) {
   append_cbor_text(payload_, "line");
   append_cbor_text(payload_, item.text);
   end_record();
-  const auto written = write_all(files_.console.get(), item.text + "\n", files_.console_path);
-  if (!written) {
-    note_trouble(written.error());
-  }
+  console_ += item.text;
+  console_ += '\n';
+}
+
+// Lines that a full disk refuses are lost here; the event log keeps them for longer.
+Result<void> Recorder::flush_console() {
+  const std::string lines = std::exchange(console_, {});
+  return lines.empty() ? Result<void>()
+                       : write_all(files_.console.get(), lines, files_.console_path);
 }
 
 void Recorder::write_image(const Item& item) {
@@ -375,6 +381,9 @@ Result<void> Recorder::write_out(bool must_sync) {
   const bool is_due = must_sync || now - synced_us_ > kSyncEvery_us;
   if (is_due) {
     synced_us_ = now;
+  }
+  if (const auto written = flush_console(); !written) {
+    note_trouble(written.error());
   }
   return is_due ? files_.log.sync() : files_.log.flush();
 }

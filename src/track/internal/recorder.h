@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -69,8 +70,8 @@ class Recorder {
   void log(std::int64_t step, std::span<const Scalar> scalars) noexcept;
   void add(Item item) noexcept;
 
-  // For the last words of a run: waits for room instead of dropping the item.
-  void add_patiently(Item item) noexcept;
+  // Waits at most so long for room before the item is dropped; false when it was.
+  bool add_patiently(Item item, std::chrono::milliseconds patience) noexcept;
 
   // Returns when everything logged before is on the disk, or with the reason why it is not.
   Result<void> sync();
@@ -117,6 +118,7 @@ class Recorder {
   void write_epoch(const Item& item);
   void write_image(const Item& item);
   void write_console(const Item& item);
+  Result<void> flush_console();
   void begin_record(std::string_view type, std::int64_t step, std::int64_t time_us);
   void end_record();
   void report_dropped();
@@ -146,6 +148,7 @@ class Recorder {
 
   // Only the thread uses these.
   std::string payload_;
+  std::string console_;  // lines for console.log
   std::uint64_t sequence_ = 0;
   std::int64_t last_step_ = 0;
   std::uint64_t reported_dropped_ = 0;

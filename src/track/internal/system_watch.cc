@@ -1,8 +1,10 @@
 #include "track/internal/system_watch.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,8 +32,8 @@ void log_sample(Recorder& recorder, monitor::HostSampler& host, const monitor::G
 
 }  // namespace
 
-SystemWatch::SystemWatch(Recorder& recorder, double every_s)
-    : recorder_(recorder), every_(every_s), thread_([this] { run(); }) {}
+SystemWatch::SystemWatch(Recorder& recorder, double every_s, std::optional<std::int64_t> tree_root)
+    : recorder_(recorder), every_(every_s), tree_root_(tree_root), thread_([this] { run(); }) {}
 
 SystemWatch::~SystemWatch() {
   {
@@ -44,7 +46,7 @@ SystemWatch::~SystemWatch() {
 
 void SystemWatch::run() noexcept {
   try {
-    monitor::HostSampler host;
+    monitor::HostSampler host("/proc", "/sys/fs/cgroup", tree_root_);
     const monitor::GpuSampler gpus;
     std::unique_lock lock(mutex_);
     do {

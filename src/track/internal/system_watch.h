@@ -3,7 +3,9 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -17,8 +19,9 @@ namespace kedge::track {
 
 class SystemWatch {
  public:
-  // The first record is logged at once. The recorder must live longer.
-  SystemWatch(Recorder& recorder, double every_s);
+  // The first record is logged at once. The recorder must live longer. With a `tree_root`, the
+  // process meant is that one and all it has started.
+  SystemWatch(Recorder& recorder, double every_s, std::optional<std::int64_t> tree_root = {});
   SystemWatch(const SystemWatch&) = delete;
   SystemWatch& operator=(const SystemWatch&) = delete;
   ~SystemWatch();
@@ -28,6 +31,7 @@ class SystemWatch {
 
   Recorder& recorder_;
   std::chrono::duration<double> every_;
+  std::optional<std::int64_t> tree_root_;
   std::mutex mutex_;
   std::condition_variable wake_;
   bool is_stopping_ = false;
