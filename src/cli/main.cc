@@ -26,6 +26,7 @@ constexpr auto kVerbs = std::to_array<Verb>({
     {"eval", "measure a trained model", nullptr},
     {"predict", "use a trained model on images or text", nullptr},
     {"export", "write a trained model for other programs", nullptr},
+    {"run", "run any program and keep what it prints and how it ends", run_run},
     {"verify-resume", "prove that a resumed training goes on the same", nullptr},
     {"ckpt", "list, check, compare, thin out and export checkpoints", run_ckpt},
     {"config", "show every effective value, or the reference", run_config},

@@ -13,6 +13,7 @@ int run_config(Args args);
 int run_data(Args args);
 int run_init(Args args);
 int run_list(Args args);
+int run_run(Args args);
 int run_runs(Args args);
 
 // Becomes `kedge-train VERB ARGS...`, which is beside this program.

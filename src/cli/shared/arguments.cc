@@ -37,17 +37,17 @@ Result<Arguments> Arguments::parse(std::span<const std::string> args, const Verb
     const std::size_t equals = arg.find('=');
     const std::string name = arg.substr(0, equals);
     if (arg == "--help" || arg == "-h") {
-      parsed.flags_["--help"] = "";
+      parsed.flags_["--help"].emplace_back();
     } else if (const Flag* flag = find_flag(help, name); flag != nullptr) {
       if (flag->value.empty() != (equals == std::string::npos) && flag->value.empty()) {
         return fail(ErrorKind::Usage, fmt::format("{} takes no value", name));
       }
       if (equals != std::string::npos) {
-        parsed.flags_[name] = arg.substr(equals + 1);
+        parsed.flags_[name].push_back(arg.substr(equals + 1));
       } else if (flag->value.empty()) {
-        parsed.flags_[name] = "";
+        parsed.flags_[name].emplace_back();
       } else if (i + 1 < args.size()) {
-        parsed.flags_[name] = args[++i];
+        parsed.flags_[name].push_back(args[++i]);
       } else {
         return fail(ErrorKind::Usage, fmt::format("{} needs a value ({})", name, flag->value));
       }
@@ -64,7 +64,12 @@ Result<Arguments> Arguments::parse(std::span<const std::string> args, const Verb
 
 std::string Arguments::value(std::string_view flag, std::string fallback) const {
   const auto found = flags_.find(std::string(flag));
-  return found == flags_.end() ? std::move(fallback) : found->second;
+  return found == flags_.end() ? std::move(fallback) : found->second.back();
+}
+
+std::vector<std::string> Arguments::values(std::string_view flag) const {
+  const auto found = flags_.find(std::string(flag));
+  return found == flags_.end() ? std::vector<std::string>() : found->second;
 }
 
 Result<std::int64_t> Arguments::number(std::string_view flag, std::int64_t fallback) const {

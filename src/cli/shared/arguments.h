@@ -33,7 +33,10 @@ class Arguments {
 
   bool has(std::string_view flag) const { return flags_.contains(std::string(flag)); }
 
-  // The flag's value, or `fallback`.
+  // All values of a flag that may be given more than once, in order.
+  std::vector<std::string> values(std::string_view flag) const;
+
+  // The flag's value, the last one's where it is repeated, or `fallback`.
   std::string value(std::string_view flag, std::string fallback = {}) const;
   Result<std::int64_t> number(std::string_view flag, std::int64_t fallback) const;
 
@@ -42,7 +45,7 @@ class Arguments {
   const std::vector<std::string>& overrides() const { return overrides_; }
 
  private:
-  std::map<std::string, std::string> flags_;
+  std::map<std::string, std::vector<std::string>> flags_;
   std::vector<std::string> positionals_;
   std::vector<std::string> overrides_;
 };
