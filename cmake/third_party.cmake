@@ -25,6 +25,8 @@ kedge_static_library(png16)
 kedge_static_library(z)
 kedge_static_library(sqlite3)
 kedge_static_library(zstd)
+kedge_static_library(ssl)
+kedge_static_library(crypto)
 
 # nlohmann-json and xxhash are header-only here.
 add_library(kedge_fmt STATIC ${CMAKE_SOURCE_DIR}/cmake/fmt.cc)
@@ -41,6 +43,12 @@ add_library(kedge_sqlite_library INTERFACE)
 target_link_libraries(kedge_sqlite_library INTERFACE kedge_sqlite3_static)
 add_library(kedge_zstd_library INTERFACE)
 target_link_libraries(kedge_zstd_library INTERFACE kedge_zstd_static)
+
+add_library(kedge_z_library INTERFACE)
+target_link_libraries(kedge_z_library INTERFACE kedge_z_static)
+# Static, unlike the OpenSSL that libcurl and libpq bring: the server's own TLS.
+add_library(kedge_openssl_library INTERFACE)
+target_link_libraries(kedge_openssl_library INTERFACE kedge_ssl_static kedge_crypto_static)
 
 find_package(GTest REQUIRED)
 add_library(kedge_gtest INTERFACE)

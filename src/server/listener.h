@@ -1,0 +1,66 @@
+// The sockets of the HTTP server: connections are coroutines on a few threads, so that thousands of
+// idle ones cost little; handlers run on workers. This header has no sockets in it, because those
+// of Boost cost seconds a file.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/file.h"
+#include "core/result.h"
+#include "server/http.h"
+
+namespace kedge::server {
+
+struct TlsFiles {
+  Path certificate;  // PEM, with its chain
+  Path key;
+};
+
+struct ListenOptions {
+  std::string host = "127.0.0.1";
+  int port = 0;  // 0: a free one
+  int io_threads = 2;
+  int worker_threads = 0;  // 0: two for each core, at least 4
+  std::size_t max_connections = 10'000;
+  std::size_t max_head_bytes = 32U << 10U;
+  // A client must send its head, and each 64 KiB of its body, within this time, and take each
+  // 64 KiB of an answer: who is slower is cut off.
+  std::chrono::milliseconds slow_timeout = std::chrono::seconds(30);
+  std::chrono::milliseconds idle_timeout = std::chrono::seconds(300);
+  Path spool_folder = {};  // for bodies of spooled routes; must be there when a route is spooled
+  std::optional<TlsFiles> tls = {};
+};
+
+// Looks at a request before its body is read: fills in the caller, or answers at once (401, 429).
+// `route` is null where no route has the path. Runs on the connection's thread: must not wait.
+using Gate = std::function<std::optional<Response>(Request& request, const Route* route)>;
+
+class Listener {
+ public:
+  // Listens when it returns. Unavailable when the port is taken, with a hint.
+  static Result<std::unique_ptr<Listener>> start(const Router& router, Gate gate,
+                                                 const ListenOptions& options);
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+  ~Listener();  // stops
+
+  int port() const;
+  std::string address() const;  // "http://127.0.0.1:8080"
+  std::size_t connection_count() const;
+
+  // Takes no more connections, answers the requests that have begun, closes; what takes longer than
+  // `grace` is cut off.
+  void stop(std::chrono::milliseconds grace = std::chrono::seconds(10));
+
+ private:
+  struct State;
+  explicit Listener(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace kedge::server

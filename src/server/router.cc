@@ -1,0 +1,228 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "server/http.h"
+
+namespace kedge::server {
+namespace {
+
+std::vector<std::string> split_path(std::string_view path) {
+  std::vector<std::string> segments;
+  while (!path.empty()) {
+    path.remove_prefix(1);  // the slash
+    const auto end = std::min(path.find('/'), path.size());
+    segments.emplace_back(path.substr(0, end));
+    path.remove_prefix(end);
+  }
+  return segments;
+}
+
+bool is_parameter(std::string_view segment) {
+  return segment.starts_with('{');
+}
+
+bool takes_rest(std::string_view segment) {
+  return segment.ends_with("...}");
+}
+
+std::string join(const std::vector<std::string>& segments, std::size_t from) {
+  return fmt::format(
+      "{}", fmt::join(segments.begin() + static_cast<std::ptrdiff_t>(from), segments.end(), "/"));
+}
+
+bool matches(const Route& route, const std::vector<std::string>& segments) {
+  const auto& wanted = route.segments;
+  const bool has_rest = !wanted.empty() && takes_rest(wanted.back());
+  if (has_rest ? segments.size() < wanted.size() : segments.size() != wanted.size()) {
+    return false;
+  }
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (!is_parameter(wanted[i]) ? wanted[i] != segments[i] : segments[i].empty()) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::vector<std::pair<std::string, std::string>> parameters_of(
+    const Route& route, const std::vector<std::string>& segments) {
+  std::vector<std::pair<std::string, std::string>> parameters;
+  for (std::size_t i = 0; i < route.segments.size(); ++i) {
+    const std::string_view name = route.segments[i];
+    if (takes_rest(name)) {
+      parameters.emplace_back(name.substr(1, name.size() - 5), join(segments, i));
+    } else if (is_parameter(name)) {
+      parameters.emplace_back(name.substr(1, name.size() - 2), segments[i]);
+    }
+  }
+  return parameters;
+}
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') {
+    return c - '0';
+  }
+  const char lower = static_cast<char>(c | 0x20);
+  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+Result<std::string> decode(std::string_view text, bool is_query) {
+  std::string decoded;
+  decoded.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '+' && is_query) {
+      decoded += ' ';
+    } else if (text[i] != '%') {
+      decoded += text[i];
+    } else {
+      const int high = i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
+      const int low = i + 2 < text.size() ? hex_digit(text[i + 2]) : -1;
+      if (high < 0 || low < 0) {
+        return fail(ErrorKind::Usage, fmt::format("'{}' has a bad percent sign", text));
+      }
+      decoded += static_cast<char>(high * 16 + low);
+      i += 2;
+    }
+  }
+  if (!is_utf8(decoded) || decoded.find('\0') != std::string::npos) {
+    return fail(ErrorKind::Usage, "the address is not valid UTF-8");
+  }
+  return decoded;
+}
+
+bool leads_elsewhere(std::string_view segment) {
+  while (true) {
+    const auto end = std::min(segment.find_first_of("/\\"), segment.size());
+    const std::string_view part = segment.substr(0, end);
+    if (part == "." || part == "..") {
+      return true;
+    }
+    if (end == segment.size()) {
+      return false;
+    }
+    segment.remove_prefix(end + 1);
+  }
+}
+
+// How many bytes the sequence that begins with `lead` has; 0 for none.
+std::size_t sequence_size(unsigned char lead) {
+  if (lead < 0x80) {
+    return 1;
+  }
+  if (lead >= 0xC2 && lead <= 0xDF) {
+    return 2;
+  }
+  if ((lead & 0xF0U) == 0xE0) {
+    return 3;
+  }
+  return lead >= 0xF0 && lead <= 0xF4 ? 4 : 0;
+}
+
+// The second byte decides whether a sequence is overlong, a surrogate or beyond U+10FFFF.
+bool is_second_byte(unsigned char lead, unsigned char second) {
+  switch (lead) {
+    case 0xE0:
+      return second >= 0xA0 && second <= 0xBF;
+    case 0xED:
+      return second >= 0x80 && second <= 0x9F;
+    case 0xF0:
+      return second >= 0x90 && second <= 0xBF;
+    case 0xF4:
+      return second >= 0x80 && second <= 0x8F;
+    default:
+      return second >= 0x80 && second <= 0xBF;
+  }
+}
+
+}  // namespace
+
+bool is_utf8(std::string_view text) {
+  std::size_t i = 0;
+  while (i < text.size()) {
+    const auto lead = static_cast<unsigned char>(text[i]);
+    const std::size_t size = sequence_size(lead);
+    if (size == 0 || i + size > text.size()) {
+      return false;
+    }
+    for (std::size_t k = 1; k < size; ++k) {
+      const auto byte = static_cast<unsigned char>(text[i + k]);
+      if (k == 1 ? !is_second_byte(lead, byte) : (byte & 0xC0U) != 0x80) {
+        return false;
+      }
+    }
+    i += size;
+  }
+  return true;
+}
+
+std::string Target::path() const {
+  return "/" + join(segments, 0);
+}
+
+Result<Target> parse_target(std::string_view text) {
+  if (!text.starts_with('/')) {
+    return fail(ErrorKind::Usage, "the address must begin with a slash");
+  }
+  Target target;
+  const auto question = std::min(text.find('?'), text.size());
+  for (const std::string& segment : split_path(text.substr(0, question))) {
+    target.segments.push_back(KEDGE_TRY(decode(segment, false)));
+    if (leads_elsewhere(target.segments.back())) {
+      return fail(ErrorKind::Usage, "the address must not hold '.' or '..' between slashes");
+    }
+  }
+  std::string_view rest = text.substr(std::min(question + 1, text.size()));
+  while (!rest.empty()) {
+    const std::string_view pair = rest.substr(0, rest.find('&'));
+    rest.remove_prefix(std::min(pair.size() + 1, rest.size()));
+    const auto equals = std::min(pair.find('='), pair.size());
+    if (!pair.empty()) {
+      target.query.emplace_back(
+          KEDGE_TRY(decode(pair.substr(0, equals), true)),
+          KEDGE_TRY(decode(pair.substr(std::min(equals + 1, pair.size())), true)));
+    }
+  }
+  return target;
+}
+
+void Router::add(Method method, std::string pattern, RouteOptions options, Handler handler) {
+  auto segments = split_path(pattern);
+  routes_.push_back(std::make_unique<Route>(Route{.method = method,
+                                                  .pattern = std::move(pattern),
+                                                  .options = options,
+                                                  .handler = std::move(handler),
+                                                  .quick = {},
+                                                  .segments = std::move(segments)}));
+}
+
+void Router::add_quick(Method method, std::string pattern, RouteOptions options,
+                       QuickHandler handler) {
+  add(method, std::move(pattern), options, {});
+  routes_.back()->quick = std::move(handler);
+}
+
+void Router::set_fallback(Handler handler) {
+  fallback_ = Route{.pattern = "/{path...}",
+                    .options = {.role = Role::None},
+                    .handler = std::move(handler),
+                    .quick = {}};
+}
+
+RouteMatch Router::find(Method method, const std::vector<std::string>& segments) const {
+  RouteMatch match;
+  for (const auto& route : routes_) {
+    if (!matches(*route, segments)) {
+      continue;
+    }
+    if (route->method == method) {
+      match.route = route.get();
+      match.parameters = parameters_of(*route, segments);
+      return match;
+    }
+    match.allowed.push_back(route->method);
+  }
+  return match;
+}
+
+}  // namespace kedge::server
