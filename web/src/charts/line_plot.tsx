@@ -1,0 +1,101 @@
+import uPlot from 'uplot';
+import { useEffect, useRef } from 'preact/hooks';
+import { effect } from '@preact/signals';
+import { isDark } from '../lib/theme';
+import type { Drawing } from './drawing';
+import { litRun } from './hover';
+import type { Readout } from './hover';
+import { bindGestures } from './gestures';
+import { plotOptions } from './plot_options';
+import type { PlotSettings } from './plot_options';
+import { readAt } from './readout';
+
+interface Props {
+  drawing: Drawing;
+  settings: PlotSettings;
+  /** Null when the pointer has left all charts. */
+  onRead: (readout: Readout | null, isOwn: boolean, place: { left: number; top: number }) => void;
+  onZoom: (range: [number, number] | null) => void;
+}
+
+/** uPlot in the page: made again when its structure changes, fed when only the data does. */
+export function LinePlot({ drawing, settings, onRead, onZoom }: Props) {
+  const box = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot>();
+  const state = useRef({ drawing, onRead, onZoom });
+  state.current = { drawing, onRead, onZoom };
+  const structure = JSON.stringify([
+    { ...settings, width: 0, height: 0 },
+    drawing.strokes,
+    drawing.bands,
+    isDark.value,
+    settings.outliers || drawing.data[0].length,
+  ]);
+
+  useEffect(() => {
+    if (!box.current) return undefined;
+    const report = (u: uPlot) => {
+      const isOwn = u.cursor.event !== undefined && u.over.matches(':hover');
+      const { left = -1, top = -1 } = u.cursor;
+      const readout = left < 0 ? null : readAt(u, state.current.drawing);
+      if (isOwn && readout) lightNearest(u, state.current.drawing);
+      state.current.onRead(readout, isOwn, { left, top });
+    };
+    const select = (u: uPlot) => {
+      const { left, width } = u.select;
+      if (width < 4) return;
+      state.current.onZoom([u.posToVal(left, 'x'), u.posToVal(left + width, 'x')]);
+      u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+    };
+    const made = new uPlot(
+      plotOptions(settings, () => state.current.drawing, {
+        setCursor: [(u) => report(u)],
+        setSelect: [(u) => select(u)],
+      }),
+      state.current.drawing.data,
+      box.current,
+    );
+    plot.current = made;
+    const unbind = bindGestures(made, (range) => state.current.onZoom(range));
+    const stopLight = effect(() => light(made, state.current.drawing, litRun.value));
+    return () => {
+      stopLight();
+      unbind();
+      made.destroy();
+      plot.current = undefined;
+    };
+  }, [structure]);
+
+  useEffect(() => {
+    plot.current?.setData(drawing.data);
+  }, [drawing]);
+
+  useEffect(() => {
+    plot.current?.setSize({ width: settings.width, height: settings.height });
+  }, [settings.width, settings.height]);
+
+  return <div ref={box} class="plot" />;
+}
+
+function light(plot: uPlot, drawing: Drawing, id: string): void {
+  const at = drawing.strokes.findIndex((s) => s.id === id && s.role === 'line');
+  plot.setSeries(at < 0 ? null : at + 1, { focus: at >= 0 });
+}
+
+const NEAR_PX = 24;
+
+function lightNearest(plot: uPlot, drawing: Drawing): void {
+  let best = NEAR_PX;
+  let id = '';
+  drawing.strokes.forEach((stroke, i) => {
+    if (stroke.role !== 'line') return;
+    const value = plot.data[i + 1]?.[plot.cursor.idxs?.[i + 1] ?? -1];
+    if (typeof value !== 'number') return;
+    const distance = Math.abs(plot.valToPos(value, 'y') - (plot.cursor.top ?? 0));
+    if (distance < best) {
+      best = distance;
+      id = stroke.id;
+    }
+  });
+  litRun.value = id;
+}

@@ -1,0 +1,148 @@
+// The uPlot options of a line chart: axes, lines, bands and marks from a Drawing.
+import type uPlot from 'uplot';
+import { withAlpha } from '../lib/colours';
+import { token } from '../lib/theme';
+import { tickX, tickY } from './axis_format';
+import { innerRange } from './drawing';
+import type { Drawing, Stroke } from './drawing';
+import { SYNC_KEY } from './hover';
+
+export interface PlotSettings {
+  metric: string;
+  xAxis: string;
+  logX: boolean;
+  logY: boolean;
+  range: [number, number] | null;
+  outliers: boolean;
+  width: number;
+  height: number;
+}
+
+const FONT = '11px Inter, -apple-system, "Segoe UI", Roboto, "Liberation Sans", Arial, sans-serif';
+const FEW_POINTS = 40;
+
+export function plotOptions(
+  settings: PlotSettings,
+  current: () => Drawing,
+  hooks: uPlot.Hooks.Arrays,
+): uPlot.Options {
+  const { width, height, range } = settings;
+  const drawing = current();
+  const inner = settings.outliers ? undefined : innerRange(drawing);
+  const axis = axisStyle();
+  return {
+    width,
+    height,
+    padding: [8, 10, 0, 0],
+    legend: { show: false },
+    focus: { alpha: 0.18 },
+    scales: {
+      x: {
+        time: settings.xAxis === 'time',
+        distr: settings.logX ? 3 : 1,
+        ...(range ? { range: () => range } : {}),
+      },
+      y: {
+        distr: settings.logY ? 3 : 1,
+        ...(inner && inner[0] < inner[1] ? { range: () => padded(inner) } : {}),
+      },
+    },
+    axes: [
+      {
+        ...axis,
+        size: 26,
+        space: 64,
+        ...(settings.xAxis === 'time'
+          ? {}
+          : { values: (_, ticks) => ticks.map((v) => tick(v, (t) => tickX(t, settings.xAxis))) }),
+      },
+      {
+        ...axis,
+        size: 52,
+        space: 34,
+        values: (_, ticks) => ticks.map((v) => tick(v, (t) => tickY(t, settings.metric))),
+      },
+    ],
+    series: [{}, ...drawing.strokes.map(strokeStyle)],
+    bands: drawing.bands.map((band) => ({
+      series: [band.high, band.low] as [number, number],
+      fill: withAlpha(band.colour, 0.16),
+    })),
+    cursor: {
+      sync: { key: SYNC_KEY, scales: ['x', null] },
+      drag: { x: true, y: false, setScale: false },
+      points: { size: 6, width: 1.5 },
+      dataIdx: (plot, column, at) => nearest(plot.data[column] ?? [], at),
+      bind: { dblclick: () => () => null },
+    },
+    hooks: { ...hooks, draw: [...(hooks.draw ?? []), (plot) => drawMarks(plot, current())] },
+  };
+}
+
+function tick(value: number | null, format: (v: number) => string): string {
+  return value === null ? '' : format(value);
+}
+
+function padded([low, high]: [number, number]): [number, number] {
+  const pad = (high - low) * 0.06;
+  return [low - pad, high + pad];
+}
+
+function axisStyle(): Partial<uPlot.Axis> {
+  return {
+    font: FONT,
+    stroke: token('ink-3'),
+    grid: { stroke: token('rule'), width: 1, dash: [1, 3] },
+    ticks: { stroke: token('rule-2'), width: 1, size: 4 },
+    border: { show: true, stroke: token('rule-2'), width: 1 },
+    gap: 4,
+  };
+}
+
+function strokeStyle(stroke: Stroke): uPlot.Series {
+  const isLine = stroke.role === 'line';
+  const isEdge = stroke.role === 'low' || stroke.role === 'high';
+  return {
+    label: stroke.label,
+    stroke: isLine ? stroke.colour : withAlpha(stroke.colour, isEdge ? 0 : 0.28),
+    width: isLine ? 1.6 : 1,
+    points: { show: isLine && stroke.length <= FEW_POINTS, size: 4, fill: stroke.colour },
+  };
+}
+
+/** The closest place that holds a value; joined data has none where other runs have their points. */
+function nearest(column: ArrayLike<unknown>, at: number): number {
+  for (let d = 0; d < column.length; d += 1) {
+    if (typeof column[at - d] === 'number') return at - d;
+    if (typeof column[at + d] === 'number') return at + d;
+  }
+  return at;
+}
+
+function drawMarks(plot: uPlot, drawing: Drawing): void {
+  const { ctx, bbox } = plot;
+  const size = 3 * devicePixelRatio;
+  ctx.save();
+  ctx.lineWidth = 1.5 * devicePixelRatio;
+  for (const mark of drawing.marks) {
+    const x = plot.valToPos(mark.x, 'x', true);
+    if (x < bbox.left || x > bbox.left + bbox.width) continue;
+    const atTop = mark.sign === 'up';
+    const y = atTop ? bbox.top + size + 1 : bbox.top + bbox.height - size - 1;
+    ctx.strokeStyle = mark.colour;
+    ctx.beginPath();
+    if (mark.sign === 'nan') {
+      ctx.moveTo(x - size, y - size);
+      ctx.lineTo(x + size, y + size);
+      ctx.moveTo(x - size, y + size);
+      ctx.lineTo(x + size, y - size);
+    } else {
+      const tip = atTop ? -size : size;
+      ctx.moveTo(x - size, y - tip);
+      ctx.lineTo(x, y + tip);
+      ctx.lineTo(x + size, y - tip);
+    }
+    ctx.stroke();
+  }
+  ctx.restore();
+}
