@@ -26,7 +26,7 @@ export interface View {
   outliers: boolean; // false: the y range leaves out the most extreme values
 }
 
-export const DEFAULT_COLUMNS = ['state', 'created', 'duration', 'last_step'];
+export const DEFAULT_COLUMNS = ['created', 'duration', 'last_step'];
 
 export const DEFAULT_VIEW: View = {
   filter: '',

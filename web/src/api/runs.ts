@@ -1,0 +1,101 @@
+import { flatten, plain } from '../lib/flatten';
+import { callApi, runPath } from './client';
+import type { Attempt, MetricFacts, Project, Run, RunFile, RunRef } from './types';
+
+export interface SearchRequest {
+  project: string;
+  filter?: string;
+  order?: string[];
+  limit?: number;
+  offset?: number;
+  fields?: string[];
+}
+
+export interface SearchAnswer {
+  runs: Run[];
+  total: number;
+  warnings?: string[];
+}
+
+export const ARCHIVED = 'archived';
+
+export async function loadProjects(signal?: AbortSignal): Promise<Project[]> {
+  return (await callApi<{ projects: Project[] }>('projects', { signal })).projects;
+}
+
+export async function searchRuns(body: SearchRequest, signal?: AbortSignal): Promise<SearchAnswer> {
+  return callApi<SearchAnswer>('runs/search', { method: 'POST', body, signal });
+}
+
+export async function loadRun(run: RunRef, signal?: AbortSignal): Promise<Run> {
+  return callApi<Run>(runPath(run), { signal });
+}
+
+/** These runs with all their config and summary. */
+export async function loadRuns(
+  project: string,
+  ids: readonly string[],
+  signal?: AbortSignal,
+): Promise<Run[]> {
+  if (ids.length === 0) return [];
+  const filter = `id in [${ids.map((id) => JSON.stringify(id)).join(', ')}]`;
+  const answer = await searchRuns({ project, filter, limit: ids.length }, signal);
+  const byId = new Map(answer.runs.map((run) => [run.id, run]));
+  return ids.flatMap((id) => byId.get(id) ?? []);
+}
+
+export type RunPatch = Partial<Pick<Run, 'name' | 'notes' | 'tags' | 'group' | 'job_type'>>;
+
+export async function patchRun(run: RunRef, body: RunPatch): Promise<Run> {
+  return callApi<Run>(runPath(run), { method: 'PATCH', body });
+}
+
+export async function deleteRun(run: RunRef): Promise<void> {
+  await callApi(runPath(run), { method: 'DELETE' });
+}
+
+export async function loadMetrics(run: RunRef, signal?: AbortSignal): Promise<MetricFacts[]> {
+  return (await callApi<{ metrics: MetricFacts[] }>(runPath(run, 'metrics'), { signal })).metrics;
+}
+
+export async function loadAttempts(run: RunRef, signal?: AbortSignal): Promise<Attempt[]> {
+  return (await callApi<{ attempts: Attempt[] }>(runPath(run, 'attempts'), { signal })).attempts;
+}
+
+export async function loadFiles(run: RunRef, signal?: AbortSignal): Promise<RunFile[]> {
+  return (await callApi<{ files: RunFile[] }>(runPath(run, 'files'), { signal })).files;
+}
+
+export interface Fields {
+  config: string[]; // those that differ between runs first
+  differing: number; // how many of them differ
+  summary: string[];
+}
+
+const SAMPLE = 200;
+
+/** The names of config and summary values, from the newest runs. */
+export async function loadFields(project: string, signal?: AbortSignal): Promise<Fields> {
+  const { runs } = await searchRuns({ project, order: ['-created'], limit: SAMPLE }, signal);
+  return fieldsOf(runs);
+}
+
+export function fieldsOf(runs: readonly Run[]): Fields {
+  const values = new Map<string, Set<string>>();
+  const summary = new Set<string>();
+  for (const run of runs) {
+    for (const [key, value] of Object.entries(flatten(run.config))) {
+      const seen = values.get(key) ?? new Set<string>();
+      values.set(key, seen.add(String(plain(value))));
+    }
+    Object.keys(run.summary).forEach((key) => summary.add(key));
+  }
+  const names = [...values.keys()].sort();
+  const differs = (key: string) => (values.get(key)?.size ?? 0) > 1;
+  const first = names.filter(differs);
+  return {
+    config: [...first, ...names.filter((key) => !differs(key))],
+    differing: first.length,
+    summary: [...summary].sort(),
+  };
+}

@@ -1,0 +1,88 @@
+import { durationOf } from '../lib/flatten';
+import type { Cell } from '../lib/flatten';
+import type { Run } from '../api/types';
+import { cellOf } from '../lib/flatten';
+import { formatAgo, formatDate, formatDuration, formatNumber } from '../lib/numbers';
+import { StateMark } from '../ui/state_mark';
+import { groupCell } from './run_rows';
+
+export function columnTitle(column: string): string {
+  return column.replace(/^(config|summary)\./, '').replace('last_step', 'step');
+}
+
+const TEXT = new Set(['state', 'tags', 'user', 'host', 'group', 'job_type', 'notes', 'id', 'name']);
+
+export function isNumeric(column: string): boolean {
+  return !TEXT.has(column);
+}
+
+export function formatCell(value: Cell, column: string, nowMs: number): string {
+  if (value === undefined || value === null) return '';
+  if (column === 'created' && typeof value === 'number') return formatAgo(value, nowMs);
+  if (column === 'duration' && typeof value === 'number') return formatDuration(value);
+  return typeof value === 'number' ? formatNumber(value) : String(value);
+}
+
+export function RunCell({ run, column, now }: { run: Run; column: string; now: number }) {
+  if (column === 'state') return <StateMark state={run.state} word />;
+  if (column === 'tags') {
+    return (
+      <span class="tags">
+        {run.tags.map((tag) => (
+          <span key={tag} class="tag">
+            {tag}
+          </span>
+        ))}
+      </span>
+    );
+  }
+  if (column === 'duration' && run.state === 'running') {
+    const seconds = Math.max(durationOf(run) ?? 0, (now * 1000 - run.created_us) / 1e6);
+    return <>{formatDuration(seconds)}</>;
+  }
+  const value = cellOf(run, column);
+  const title = column === 'created' ? formatDate(run.created_us) : undefined;
+  return <span title={title}>{formatCell(value, column, now)}</span>;
+}
+
+export function GroupCellView({ runs, column, now }: { runs: Run[]; column: string; now: number }) {
+  if (column === 'state') return <StateCounts runs={runs} />;
+  if (column === 'created' || column === 'tags') return null;
+  const cell = groupCell(runs, column);
+  switch (cell.kind) {
+    case 'none':
+      return null;
+    case 'same':
+      return <>{formatCell(cell.value, column, now)}</>;
+    case 'numbers':
+      return (
+        <span title={`mean and standard deviation of ${cell.count}`}>
+          {formatCell(cell.mean, column, now)}
+          {cell.count > 1 && (
+            <span class="faint"> &plusmn;{formatCell(round2(cell.std), column, now)}</span>
+          )}
+        </span>
+      );
+    case 'various':
+      return <span class="faint">{cell.count} values</span>;
+  }
+}
+
+function round2(value: number): number {
+  return Number(value.toPrecision(2));
+}
+
+function StateCounts({ runs }: { runs: Run[] }) {
+  const counts = new Map<string, number>();
+  runs.forEach((run) => counts.set(run.state, (counts.get(run.state) ?? 0) + 1));
+  return (
+    <span class="tags">
+      {[...counts].map(([state, count]) => (
+        <span key={state} class="row" style={{ gap: 3 }}>
+          <StateMark state={state} />
+          {count}
+        </span>
+      ))}
+    </span>
+  );
+}

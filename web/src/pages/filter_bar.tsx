@@ -1,0 +1,128 @@
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import type { Fields } from '../api/runs';
+import type { ApiError } from '../api/client';
+import { complete, FACTS, quoteName, wordAt } from '../lib/query_words';
+import { Icon } from '../ui/icon';
+
+interface Props {
+  value: string;
+  fields: Fields | undefined;
+  error: ApiError | undefined;
+  warnings: string[];
+  onChange: (filter: string) => void;
+}
+
+const PAUSE_MS = 300;
+const EXAMPLE = 'val/loss < 0.1 and config.optimizer.lr in [1e-3, 1e-2] and tag = "paper"';
+
+/** The server's query language, with names to choose from while one types. */
+export function FilterBar({ value, fields, error, warnings, onChange }: Props) {
+  const [text, setText] = useState(value);
+  const [offer, setOffer] = useState<string[]>([]);
+  const [picked, setPicked] = useState(0);
+  const input = useRef<HTMLInputElement>(null);
+  const timer = useRef<ReturnType<typeof setTimeout>>();
+  const names = useMemo(() => fieldNames(fields), [fields]);
+  useEffect(() => {
+    if (value !== text.trim()) setText(value);
+  }, [value]);
+
+  const apply = (next: string, now: boolean) => {
+    setText(next);
+    clearTimeout(timer.current);
+    timer.current = setTimeout(() => onChange(next.trim()), now ? 0 : PAUSE_MS);
+  };
+  const onInput = () => {
+    const field = input.current;
+    if (!field) return;
+    apply(field.value, false);
+    const word = wordAt(field.value, field.selectionStart ?? 0);
+    setOffer(word ? complete(word.text, names) : []);
+    setPicked(0);
+  };
+  const take = (name: string) => {
+    const field = input.current;
+    const word = field && wordAt(field.value, field.selectionStart ?? 0);
+    if (!word) return;
+    const quoted = `${quoteName(name)} `;
+    apply(text.slice(0, word.start) + quoted + text.slice(word.end).trimStart(), false);
+    setOffer([]);
+    requestAnimationFrame(() => {
+      field.focus();
+      field.setSelectionRange(word.start + quoted.length, word.start + quoted.length);
+    });
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const chosen = offer[picked];
+    if (event.key === 'Escape') {
+      if (offer.length > 0) setOffer([]);
+      else input.current?.blur();
+    } else if (chosen && (event.key === 'Tab' || event.key === 'Enter')) {
+      event.preventDefault();
+      take(chosen);
+    } else if (event.key === 'Enter') apply(text, true);
+    else if (offer.length > 0 && (event.key === 'ArrowDown' || event.key === 'ArrowUp')) {
+      event.preventDefault();
+      const by = event.key === 'ArrowDown' ? 1 : offer.length - 1;
+      setPicked((picked + by) % offer.length);
+    }
+  };
+  return (
+    <div class="filter">
+      <Icon name="search" />
+      <input
+        ref={input}
+        id="filter"
+        class="field mono"
+        type="text"
+        spellcheck={false}
+        autocomplete="off"
+        role="combobox"
+        aria-label="Filter runs"
+        aria-expanded={offer.length > 0}
+        aria-controls="filter-offer"
+        aria-invalid={error !== undefined}
+        aria-describedby="filter-error"
+        placeholder={EXAMPLE}
+        value={text}
+        onInput={onInput}
+        onKeyDown={onKeyDown}
+        onBlur={() => setTimeout(() => setOffer([]), 150)}
+      />
+      {offer.length > 0 && (
+        <ul id="filter-offer" class="offer" role="listbox">
+          {offer.map((name, i) => (
+            <li
+              key={name}
+              role="option"
+              aria-selected={i === picked}
+              onPointerDown={(event) => {
+                event.preventDefault();
+                take(name);
+              }}
+            >
+              {name}
+            </li>
+          ))}
+        </ul>
+      )}
+      {(error || warnings.length > 0) && (
+        <p id="filter-error" class={error ? 'problem' : 'problem mild'} role="alert">
+          {error ? [error.message, error.hint].filter(Boolean).join(' ') : warnings.join(' ')}
+        </p>
+      )}
+    </div>
+  );
+}
+
+function fieldNames(fields: Fields | undefined): string[] {
+  if (!fields) return FACTS;
+  return [
+    ...FACTS,
+    ...fields.summary,
+    ...fields.config.map((key) => `config.${key}`),
+    'and',
+    'or',
+    'not',
+  ];
+}

@@ -1,0 +1,22 @@
+import { Empty } from '../ui/empty';
+import { Projects } from './projects';
+import { Workspace } from './workspace';
+
+/** The page for an address. */
+export function PageOf({ path }: { path: string[] }) {
+  const [first, project = '', page = 'runs'] = path;
+  if (first === undefined) return <Projects />;
+  if (first === 'p' && project) {
+    switch (page) {
+      case 'runs':
+        return <Workspace key={project} project={project} />;
+    }
+  }
+  return (
+    <Empty title="No such page">
+      <p>
+        The address leads nowhere. <a href="#/">All projects</a>
+      </p>
+    </Empty>
+  );
+}

@@ -1,0 +1,138 @@
+import type { Run } from '../api/types';
+import { litRun } from '../charts/hover';
+import { linkTo } from '../lib/router';
+import { Icon } from '../ui/icon';
+import { StateMark } from '../ui/state_mark';
+import { GroupCellView, isNumeric, RunCell } from './cell';
+import type { GroupRow, RunRow } from './run_rows';
+
+export interface LineActions {
+  plot: (ids: string[]) => void; // into the charts, or out of them
+  open: (group: string) => void;
+  menu: (run: Run, at: HTMLElement) => void;
+}
+
+interface Shared {
+  columns: string[];
+  layout: { gridTemplateColumns: string };
+  now: number;
+  colour: string | undefined; // of the lines in the charts; undefined: not plotted
+  isAtCursor: boolean;
+  actions: LineActions;
+}
+
+export function RunLine({
+  row,
+  columns,
+  layout,
+  now,
+  colour,
+  isAtCursor,
+  actions,
+}: Shared & { row: RunRow }) {
+  const { run } = row;
+  const isLit = litRun.value === run.id;
+  return (
+    <div
+      class={`line ${isAtCursor ? 'at' : ''} ${isLit ? 'lit' : ''} ${colour ? 'plotted' : ''}`}
+      role="row"
+      aria-selected={isAtCursor}
+      style={layout}
+      onMouseEnter={() => colour && (litRun.value = run.id)}
+      onMouseLeave={() => (litRun.value = '')}
+      onContextMenu={(event) => {
+        event.preventDefault();
+        actions.menu(run, event.currentTarget);
+      }}
+    >
+      <div class={`cell name ${row.isInGroup ? 'inner' : ''}`} role="rowheader">
+        <PlotButton colour={colour} name={run.name} onClick={() => actions.plot([run.id])} />
+        {!columns.includes('state') && <StateMark state={run.state} />}
+        <a
+          class="clip"
+          href={linkTo(['p', run.project, 'run', run.id])}
+          title={`${run.name} (${run.id})`}
+        >
+          {run.name || run.id}
+        </a>
+        <button
+          type="button"
+          class="more"
+          aria-label={`More for ${run.name}`}
+          onClick={(event) => actions.menu(run, event.currentTarget)}
+        >
+          <Icon name="more" />
+        </button>
+      </div>
+      {columns.map((column) => (
+        <div key={column} class={`cell clip ${isNumeric(column) ? 'num' : ''}`} role="gridcell">
+          <RunCell run={run} column={column} now={now} />
+        </div>
+      ))}
+    </div>
+  );
+}
+
+export function GroupLine({
+  row,
+  columns,
+  layout,
+  now,
+  colour,
+  isAtCursor,
+  actions,
+}: Shared & { row: GroupRow }) {
+  return (
+    <div
+      class={`line group ${isAtCursor ? 'at' : ''} ${litRun.value === row.name ? 'lit' : ''}`}
+      role="row"
+      aria-selected={isAtCursor}
+      style={layout}
+      onMouseEnter={() => colour && (litRun.value = row.name)}
+      onMouseLeave={() => (litRun.value = '')}
+    >
+      <div class="cell name" role="rowheader">
+        <PlotButton
+          colour={colour}
+          name={row.name}
+          onClick={() => actions.plot(row.runs.map((run) => run.id))}
+        />
+        <button
+          type="button"
+          class={`fold ${row.isOpen ? 'open' : ''}`}
+          aria-expanded={row.isOpen}
+          onClick={() => actions.open(row.name)}
+        >
+          <Icon name="chevron" size={11} />
+          <span class="clip">{row.name}</span>
+          <span class="faint">{row.runs.length}</span>
+        </button>
+      </div>
+      {columns.map((column) => (
+        <div key={column} class={`cell clip ${isNumeric(column) ? 'num' : ''}`} role="gridcell">
+          <GroupCellView runs={row.runs} column={column} now={now} />
+        </div>
+      ))}
+    </div>
+  );
+}
+
+interface PlotButtonProps {
+  colour: string | undefined;
+  name: string;
+  onClick: () => void;
+}
+
+function PlotButton({ colour, name, onClick }: PlotButtonProps) {
+  return (
+    <button
+      type="button"
+      class="swatch"
+      role="checkbox"
+      aria-checked={colour !== undefined}
+      aria-label={`Plot ${name}`}
+      style={colour ? { '--line': colour } : {}}
+      onClick={onClick}
+    />
+  );
+}

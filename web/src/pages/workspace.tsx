@@ -1,0 +1,186 @@
+import { useMemo, useState } from 'preact/hooks';
+import { loadFields, loadRuns } from '../api/runs';
+import type { Run } from '../api/types';
+import { ChartPane } from '../charts/chart_pane';
+import { ChartToolbar } from '../charts/chart_toolbar';
+import { now } from '../lib/clock';
+import { useResource } from '../lib/resource';
+import { isDark } from '../lib/theme';
+import type { Layout } from '../lib/view';
+import { Button } from '../ui/button';
+import { Empty } from '../ui/empty';
+import { ErrorNote } from '../ui/error_note';
+import { Icon } from '../ui/icon';
+import type { IconName } from '../ui/icon';
+import { Splitter } from '../ui/splitter';
+import { FilterBar } from './filter_bar';
+import { plotRuns, togglePlotted } from './plot_choice';
+import { RunMenu } from './run_menu';
+import { rowsOf } from './run_rows';
+import { RunsTable } from './runs_table';
+import { TableToolbar } from './table_toolbar';
+import { shownColumns, useRuns } from './use_runs';
+import { useView } from './use_view';
+import { ViewsMenu } from './views_menu';
+import { useTableKeys } from './workspace_keys';
+
+const LAYOUTS: { layout: Layout; icon: IconName; label: string }[] = [
+  { layout: 'table', icon: 'table', label: 'Only the table' },
+  { layout: 'split', icon: 'split', label: 'Table and charts' },
+  { layout: 'charts', icon: 'chart', label: 'Only the charts' },
+];
+const STORED_WIDTH = 'kedge.table-width';
+
+/** A project: its runs as a table, and the curves of the chosen ones beside it. */
+export function Workspace({ project }: { project: string }) {
+  const [chosen, setView] = useView();
+  const fields = useResource(project, (signal) => loadFields(project, signal));
+  const view = useMemo(
+    () => ({ ...chosen, columns: shownColumns(chosen.columns, fields.data) }),
+    [chosen, fields.data],
+  );
+  const loaded = useRuns(project, view);
+  const { runs } = loaded;
+  const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
+  const [menu, setMenu] = useState<{ run: Run; at: HTMLElement } | null>(null);
+  const [width, setWidth] = useState(Number(localStorage.getItem(STORED_WIDTH)) || 560);
+  const dark = isDark.value;
+
+  const rows = useMemo(() => rowsOf(runs, view.group, open), [runs, view.group, open]);
+  const plotted = useMemo(() => plotRuns(runs, view, dark), [runs, view, dark]);
+  const stable = useStable(plotted);
+  const colours = useMemo(() => new Map(stable.map((run) => [run.id, run.colour])), [stable]);
+  const ids = stable.map((run) => run.id);
+  const metrics = usePlottedMetrics(project, ids, loaded.turn);
+  const plot = (some: string[]) => setView({ selected: togglePlotted(ids, some) });
+  const fold = (name: string) => setOpen(toggled(open, name));
+  const cursor = useTableKeys({ rows, view, setView, plot, fold });
+
+  if (
+    loaded.error &&
+    !loaded.isFirstLoad &&
+    runs.length === 0 &&
+    loaded.error.status !== 422 &&
+    loaded.error.status !== 400
+  ) {
+    return <ErrorNote error={loaded.error} onRetry={loaded.reload} />;
+  }
+  const isBare = !loaded.isFirstLoad && runs.length === 0 && !view.filter && !loaded.error;
+  return (
+    <div class="work">
+      <div class="work-head">
+        <FilterBar
+          value={view.filter}
+          fields={fields.data}
+          error={loaded.error}
+          warnings={loaded.warnings}
+          onChange={(filter) => setView({ filter })}
+        />
+        <ViewsMenu project={project} page="runs" />
+        <span class="joined">
+          {LAYOUTS.map(({ layout, icon, label }) => (
+            <Button
+              key={layout}
+              label={label}
+              pressed={view.layout === layout}
+              onClick={() => setView({ layout })}
+            >
+              <Icon name={icon} />
+            </Button>
+          ))}
+        </span>
+      </div>
+      <div class={`panes ${view.layout}`}>
+        {view.layout !== 'charts' && (
+          <div class="pane list" style={view.layout === 'split' ? { width } : { flex: 1 }}>
+            <TableToolbar
+              {...{ view, setView, fields: fields.data }}
+              count={runs.length}
+              total={loaded.total}
+              plotted={stable.length}
+            />
+            {isBare ? (
+              <NoRuns project={project} />
+            ) : (
+              <RunsTable
+                {...{ rows, view, cursor, colours, now: now.value }}
+                actions={{ plot, open: fold, menu: (run, at) => setMenu({ run, at }) }}
+                onOrder={(column) =>
+                  setView({ order: view.order === column ? `-${column}` : column })
+                }
+              />
+            )}
+          </div>
+        )}
+        {view.layout === 'split' && (
+          <Splitter
+            value={width}
+            onChange={(value) => {
+              setWidth(value);
+              localStorage.setItem(STORED_WIDTH, String(value));
+            }}
+          />
+        )}
+        {view.layout !== 'table' && (
+          <div class="pane charts">
+            <ChartToolbar view={view} metrics={metrics} onView={setView} />
+            <div class="under">
+              <ChartPane
+                runs={stable}
+                metrics={metrics}
+                view={view}
+                turn={loaded.turn}
+                onView={setView}
+              />
+            </div>
+          </div>
+        )}
+      </div>
+      {menu && (
+        <RunMenu
+          run={menu.run}
+          anchor={menu.at}
+          onClose={() => setMenu(null)}
+          onChanged={loaded.reload}
+        />
+      )}
+    </div>
+  );
+}
+
+function NoRuns({ project }: { project: string }) {
+  return (
+    <Empty
+      title="No runs here yet"
+      command={`kedge train config.yaml run.project=${project} track.server=${location.origin}\n\n# what ran without a server, later:\nkedge sync runs/ --server ${location.origin}`}
+    >
+      <p>A run appears here with its first logged value.</p>
+    </Empty>
+  );
+}
+
+function toggled(set: ReadonlySet<string>, name: string): ReadonlySet<string> {
+  const next = new Set(set);
+  if (!next.delete(name)) next.add(name);
+  return next;
+}
+
+/** The same array as before while it says the same, so that charts are not drawn again. */
+function useStable<T>(value: T): T {
+  const [kept, setKept] = useState(value);
+  const isSame = JSON.stringify(kept) === JSON.stringify(value);
+  if (!isSame) setKept(value);
+  return isSame ? kept : value;
+}
+
+/** The names of all metrics that the plotted runs have. */
+function usePlottedMetrics(project: string, ids: string[], turn: number): string[] {
+  const key =
+    ids.length > 0 ? JSON.stringify([project, ids, Math.min(turn, 1), Math.floor(turn / 5)]) : '';
+  const full = useResource(key, (signal) => loadRuns(project, ids, signal));
+  const names = useMemo(
+    () => [...new Set((full.data ?? []).flatMap((run) => Object.keys(run.summary)))].sort(),
+    [full.data],
+  );
+  return useStable(names);
+}
