@@ -190,5 +190,18 @@ def chunk():
     put("chunk", "points", b"p" + points * 8)
 
 
-for make in (klog, safetensors, manifest, torch_file, config, chunk):
+def query():
+    filters = {
+        "all": b'loss < 0.1 and config.lr in [1e-3, 1e-2] and not (tag = "x" or state != running)',
+        "names": b"exists config.`a.b` and summary.`g.min`.max >= 7 and `odd x` not in [nan, null]",
+        "times": b"created > -7d12h and ended <= '2026-11-01T12:30:05.25+02:00' or duration = 1.5h",
+        "patterns": b"name ~ '^res(net|nest)[0-9]+.*$' and user !~ (?i)ada",
+        "order": b"o-summary.val/accuracy\0created\0+config.lr",
+        "pattern": b"p(a|b*)+[^x-z\\d]?\\w$\0abbaq1",
+    }
+    for name, data in filters.items():
+        put("query", name, data)
+
+
+for make in (klog, safetensors, manifest, torch_file, config, chunk, query):
     make()
