@@ -1,0 +1,60 @@
+#include "store/internal/spool_file.h"
+
+#include <cerrno>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace kedge::store {
+
+Result<SpoolFile> SpoolFile::create(const Path& folder) {
+  std::string name = (folder / "blob-XXXXXX").string();
+  OwnedFd fd(::mkostemp(name.data(), O_CLOEXEC));
+  if (fd.get() < 0) {
+    return std::unexpected(io_error("cannot write in", folder, errno));
+  }
+  constexpr mode_t kReadable = 0644;
+  ::fchmod(fd.get(), kReadable);  // where it cannot, the owner can read it all the same
+  return SpoolFile(name, std::move(fd));
+}
+
+SpoolFile::SpoolFile(SpoolFile&& other) noexcept
+    : path_(std::exchange(other.path_, {})),
+      fd_(std::move(other.fd_)),
+      hash_(other.hash_),
+      size_(other.size_) {}
+
+SpoolFile::~SpoolFile() {
+  if (!path_.empty()) {
+    ::unlink(path_.c_str());
+  }
+}
+
+Result<void> SpoolFile::add(std::string_view bytes) {
+  hash_.add(as_bytes(bytes));
+  size_ += bytes.size();
+  return write_all(fd_.get(), bytes, path_);
+}
+
+Result<Blob> SpoolFile::finish(std::string_view expected) {
+  Blob blob{hash_.finish_hex(), size_};
+  if (!expected.empty() && blob.digest != expected) {
+    return fail(
+        ErrorKind::Corrupt,
+        fmt::format("the {} bytes have the SHA-256 {}, not {}", size_, blob.digest, expected),
+        "send them again");
+  }
+  return blob;
+}
+
+Result<void> SpoolFile::sync() {
+  if (::fsync(fd_.get()) != 0) {
+    return std::unexpected(io_error("cannot sync", path_, errno));
+  }
+  return {};
+}
+
+}  // namespace kedge::store
