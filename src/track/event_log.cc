@@ -25,7 +25,6 @@ namespace {
 
 constexpr std::string_view kMagic = "KEDGELOG";
 constexpr std::uint32_t kVersion = 1;
-constexpr std::size_t kFrameBytes = 8;  // length u32 | crc32c u32
 constexpr std::size_t kPrefixBytes = kMagic.size() + 4;
 
 // While the disk refuses bytes, this many are kept; later ones are lost, and counted by the caller.
@@ -166,7 +165,7 @@ Result<void> EventLogReader::read_header() {
     return fail(ErrorKind::Corrupt,
                 fmt::format("{} is not an event log of kedge: {}", path_.string(), what));
   };
-  if (!KEDGE_TRY(load(kPrefixBytes + kFrameBytes))) {
+  if (!KEDGE_TRY(load(kPrefixBytes + kFrameHeadBytes))) {
     return corrupt("it ends inside its header");
   }
   if (!buffer_.starts_with(kMagic)) {
@@ -187,37 +186,54 @@ Result<void> EventLogReader::read_header() {
       !writer->is_string() || created == record->end() || !created->is_number_integer()) {
     return corrupt("its header lacks run, writer or created");
   }
+  first_offset_ = offset_;
   header_ = {run->get<std::string>(), writer->get<std::string>(), created->get<std::int64_t>()};
   return {};
 }
 
+void EventLogReader::seek(std::uint64_t offset) {
+  offset_ = offset;
+  buffer_.clear();
+  buffer_offset_ = offset;
+}
+
 Result<std::optional<nlohmann::json>> EventLogReader::next() {
-  if (!KEDGE_TRY(load(kFrameBytes))) {
+  const std::uint64_t begin = offset_;
+  const auto frame = KEDGE_TRY(next_frame());
+  if (!frame) {
+    return std::nullopt;
+  }
+  auto record = parse_cbor(as_bytes(frame->substr(kFrameHeadBytes)));
+  if (!record) {
+    offset_ = begin;
+    return fail(ErrorKind::Corrupt,
+                fmt::format("{}: the record at byte {} is not CBOR", path_.string(), begin));
+  }
+  return record;
+}
+
+Result<std::optional<std::string_view>> EventLogReader::next_frame() {
+  if (!KEDGE_TRY(load(kFrameHeadBytes))) {
     buffer_.resize(static_cast<std::size_t>(offset_ - buffer_offset_));  // it may change
     return std::nullopt;
   }
   std::size_t at = static_cast<std::size_t>(offset_ - buffer_offset_);
   const std::uint32_t length = u32_at(buffer_, at);
   const std::uint32_t sum = u32_at(buffer_, at + 4);
-  if (!is_length(length) || !KEDGE_TRY(load(kFrameBytes + length))) {
+  if (!is_length(length) || !KEDGE_TRY(load(kFrameHeadBytes + length))) {
     return end_or_damage();
   }
   at = static_cast<std::size_t>(offset_ - buffer_offset_);
-  const auto payload = std::string_view(buffer_).substr(at + kFrameBytes, length);
-  if (frame_sum(length, payload) != sum) {
+  const auto frame = std::string_view(buffer_).substr(at, kFrameHeadBytes + length);
+  if (frame_sum(length, frame.substr(kFrameHeadBytes)) != sum) {
     return end_or_damage();
   }
-  auto record = parse_cbor(as_bytes(payload));
-  if (!record) {
-    return fail(ErrorKind::Corrupt,
-                fmt::format("{}: the record at byte {} is not CBOR", path_.string(), offset_));
-  }
-  offset_ += kFrameBytes + length;
-  return record;
+  offset_ += frame.size();
+  return frame;
 }
 
 // A bad record is the torn tail, unless a good one follows it.
-Result<std::optional<nlohmann::json>> EventLogReader::end_or_damage() {
+Result<std::optional<std::string_view>> EventLogReader::end_or_damage() {
   const bool is_damage = KEDGE_TRY(find_record_after(offset_ + 1));
   if (is_damage) {
     return fail(ErrorKind::Corrupt,
@@ -233,15 +249,15 @@ Result<bool> EventLogReader::find_record_after(std::uint64_t offset) {
   const std::string_view bytes(buffer_);
   std::uint64_t work = 0;
   for (auto at = static_cast<std::size_t>(offset - buffer_offset_);
-       at + kFrameBytes < bytes.size() && work < kSearchBytes; ++at) {
+       at + kFrameHeadBytes < bytes.size() && work < kSearchBytes; ++at) {
     const std::uint32_t length = u32_at(bytes, at);
-    const auto first = static_cast<std::uint8_t>(bytes[at + kFrameBytes]);
+    const auto first = static_cast<std::uint8_t>(bytes[at + kFrameHeadBytes]);
     const bool is_map = first >= 0xA0 && first <= 0xBF;
-    if (!is_map || !is_length(length) || length > bytes.size() - at - kFrameBytes) {
+    if (!is_map || !is_length(length) || length > bytes.size() - at - kFrameHeadBytes) {
       continue;
     }
     work += length;
-    if (frame_sum(length, bytes.substr(at + kFrameBytes, length)) == u32_at(bytes, at + 4)) {
+    if (frame_sum(length, bytes.substr(at + kFrameHeadBytes, length)) == u32_at(bytes, at + 4)) {
       return true;
     }
   }

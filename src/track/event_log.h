@@ -3,6 +3,7 @@
 // also while it grows.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -23,6 +24,8 @@ struct EventLogHeader {
 
 // Larger records are refused on both sides, so that a damaged length cannot ask for memory.
 inline constexpr std::uint32_t kMaxRecordBytes = 64U << 20U;
+
+inline constexpr std::size_t kFrameHeadBytes = 8;  // length u32 | crc32c u32
 
 // Appends records. Bytes that a full disk refused stay in memory (up to a limit) and are tried
 // again with the next flush, at the same place: a failed write never leaves damage behind.
@@ -58,7 +61,15 @@ class EventLogReader {
   // The next record, or nothing at the end. Asking again later sees what was appended meanwhile.
   Result<std::optional<nlohmann::json>> next();
 
+  // The same as its bytes in the file: length, CRC and payload. Valid until the next call.
+  Result<std::optional<std::string_view>> next_frame();
+
+  // Goes on at a record whose first byte is known.
+  void seek(std::uint64_t offset);
+
   std::uint64_t offset() const { return offset_; }  // of the first byte not yet returned
+
+  std::uint64_t first_offset() const { return first_offset_; }  // of the record behind the header
 
  private:
   EventLogReader(Path path, OwnedFd fd) : path_(std::move(path)), fd_(std::move(fd)) {}
@@ -66,12 +77,13 @@ class EventLogReader {
   Result<void> read_header();
   Result<bool> load(std::uint64_t count);
   Result<bool> find_record_after(std::uint64_t offset);
-  Result<std::optional<nlohmann::json>> end_or_damage();
+  Result<std::optional<std::string_view>> end_or_damage();
 
   Path path_;
   OwnedFd fd_;
   EventLogHeader header_;
   std::uint64_t offset_ = 0;
+  std::uint64_t first_offset_ = 0;
   std::string buffer_;  // the file from buffer_offset_ on
   std::uint64_t buffer_offset_ = 0;
 };

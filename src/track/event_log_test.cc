@@ -75,6 +75,26 @@ TEST_F(EventLogTest, records_come_back_in_order) {
   EXPECT_EQ(reader->header().created_us, 1234567);
 }
 
+TEST_F(EventLogTest, frames_are_the_bytes_in_the_file_and_can_be_gone_to) {
+  EventLogWriter writer = make();
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(writer.append(payload(i)));
+  }
+  ASSERT_TRUE(writer.flush());
+  const std::string whole = *read_file(path_);
+  auto reader = EventLogReader::open(path_);
+  std::string joined = whole.substr(0, reader->first_offset());
+  std::uint64_t second = 0;
+  for (auto frame = reader->next_frame(); *frame; frame = reader->next_frame()) {
+    EXPECT_EQ((*frame)->substr(kFrameHeadBytes).size(), payload(0).size());
+    joined += **frame;
+    second = second == 0 ? reader->offset() : second;
+  }
+  EXPECT_EQ(joined, whole);
+  reader->seek(second);
+  EXPECT_EQ((**reader->next())["seq"], 1);
+}
+
 TEST_F(EventLogTest, any_cut_gives_the_whole_records_before_it) {
   EventLogWriter writer = make();
   const std::uint64_t header = std::filesystem::file_size(path_);
