@@ -1,0 +1,200 @@
+#include "track/push.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/file.h"
+#include "core/log.h"
+#include "core/result.h"
+#include "track/sender.h"
+#include "track/server_link.h"
+
+namespace kedge::track {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+// A server that takes long is asked less often: 1,000 runs must not hold it up.
+constexpr int kRestPerWork = 20;
+constexpr milliseconds kLongestRest = std::chrono::seconds(15);
+
+}  // namespace
+
+class Push::Impl {
+ public:
+  Impl(Path run, PushOptions options)
+      : run_(std::move(run)), options_(std::move(options)), thread_([this] { work(); }) {}
+
+  ~Impl() {
+    stop_at(Clock::now());
+    if (thread_.joinable()) {
+      thread_.join();
+    }
+  }
+
+  void finish() {
+    if (std::exchange(is_finished_, true)) {
+      return;
+    }
+    stop_at(Clock::now() + options_.wait_at_end);
+    thread_.join();
+    if (!is_all_sent_) {
+      say_what_is_missing();
+    }
+  }
+
+ private:
+  void stop_at(Clock::time_point deadline) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!is_stopping_ || deadline < deadline_) {
+        deadline_ = deadline;
+      }
+      is_stopping_ = true;
+    }
+    wake_.notify_all();
+  }
+
+  // Whether the time to give up has come.
+  bool is_over() {
+    const std::lock_guard lock(mutex_);
+    return is_stopping_ && Clock::now() >= deadline_;
+  }
+
+  // Whether the run has its last content. Asked before sending: what is sent then is all.
+  bool is_complete() {
+    const std::lock_guard lock(mutex_);
+    return is_stopping_;
+  }
+
+  void work() noexcept {
+    try {
+      loop();
+    } catch (const std::exception& exception) {  // no memory, say
+      complain({ErrorKind::Io, exception.what(), ""});
+    }
+  }
+
+  void loop() {
+    milliseconds pause = options_.every;
+    while (!is_over()) {
+      const bool is_last = is_complete();
+      const auto begin = Clock::now();
+      const auto sent = send();
+      if (sent) {
+        is_all_sent_ = is_last;
+        if (is_last) {
+          return;
+        }
+        const auto took = std::chrono::duration_cast<milliseconds>(Clock::now() - begin);
+        rest(std::max(options_.every, std::min(took * kRestPerWork, kLongestRest)));
+        pause = options_.every;
+        continue;
+      }
+      complain(sent.error());
+      rest(std::min(with_jitter(pause), is_last ? milliseconds(500) : options_.longest_pause));
+      pause = std::min(pause * 2, options_.longest_pause);
+    }
+  }
+
+  Result<void> send() {
+    if (!link_) {
+      const ServerAddress address = KEDGE_TRY(find_server(options_.server, options_.token_file));
+      link_.emplace(KEDGE_TRY(ServerLink::open(address, [this] { return is_over(); })));
+      url_ = address.url;
+    }
+    if (!sender_) {
+      sender_.emplace(KEDGE_TRY(Sender::open(run_, *link_)));
+    }
+    if (KEDGE_TRY(sender_->send()) || !heard_) {
+      heard_ = Clock::now();
+    } else if (Clock::now() - *heard_ > options_.sign_of_life) {
+      KEDGE_TRY(sender_->send_sign_of_life());
+      heard_ = Clock::now();
+    }
+    if (std::exchange(is_away_, false)) {
+      say("track    {} is back; the run is sent on", url_);
+    }
+    return {};
+  }
+
+  // Once for each time that the server goes away, so that a night without it is not a night of
+  // warnings.
+  void complain(const Error& error) {
+    if (error.kind == ErrorKind::Interrupted || std::exchange(is_away_, true)) {
+      return;
+    }
+    warn("the run is not sent for now: {}; it goes on, and so do the tries{}{}", error.message,
+         error.hint.empty() ? "" : "; ", error.hint);
+  }
+
+  void say_what_is_missing() const {
+    const std::uint64_t count = sender_ ? sender_->count_unsent() : 0;
+    warn("{} not on {} yet; send it with: kedge sync {} --server {}",
+         count > 0 ? fmt::format("{} records of this run are", count) : "this run is",
+         options_.server, run_.string(), options_.server);
+  }
+
+  void rest(milliseconds time) {
+    std::unique_lock lock(mutex_);
+    const auto until = Clock::now() + time;
+    const bool was_stopping = is_stopping_;
+    wake_.wait_until(lock, was_stopping ? std::min(until, deadline_) : until,
+                     [&] { return is_stopping_ != was_stopping; });
+  }
+
+  // Of many runs that lost one server, not all shall come back in the same moment.
+  milliseconds with_jitter(milliseconds pause) {
+    std::uniform_real_distribution<double> factor(0.75, 1.25);
+    return milliseconds(
+        static_cast<std::int64_t>(static_cast<double>(pause.count()) * factor(random_)));
+  }
+
+  Path run_;
+  PushOptions options_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool is_stopping_ = false;
+  Clock::time_point deadline_;
+  bool is_finished_ = false;
+  std::atomic<bool> is_all_sent_ = false;
+
+  // Only the thread uses these, and others after it has ended.
+  std::mt19937 random_{std::random_device{}()};
+  std::string url_;
+  std::optional<ServerLink> link_;
+  std::optional<Sender> sender_;
+  std::optional<Clock::time_point> heard_;
+  bool is_away_ = false;
+
+  std::thread thread_;  // last: it starts when all else is there
+};
+
+Push::Push(Path run, PushOptions options)
+    : impl_(std::make_unique<Impl>(std::move(run), std::move(options))) {}
+
+Push::~Push() = default;
+
+void Push::finish() noexcept {
+  try {
+    impl_->finish();
+  } catch (const std::exception&) {
+    return;  // the thread could not be waited for; the files are there
+  }
+}
+
+}  // namespace kedge::track
