@@ -41,6 +41,7 @@ const VerbHelp kHelp = {
               {"--tag", "T", "a word to find the run by; may be repeated"},
               {"--group", "G", "runs that belong together"},
               {"--dir", "DIR", "the folder of runs (runs)"},
+              {"--server", "URL", "also send the run to this tracking server ($KEDGE_SERVER)"},
               {"--quiet", "", "do not say where the run is kept"}}};
 
 // A program inside another `kedge run` is a run of its own: the identity there is the outer one's.
@@ -63,6 +64,8 @@ track::RunStart start_of(const Arguments& arguments, Args command) {
   start.tags = arguments.values("--tag");
   start.group = arguments.value("--group");
   start.job_type = "run";
+  const char* const server = std::getenv("KEDGE_SERVER");
+  start.server = arguments.value("--server", server == nullptr ? "" : server);
   start.environment = track::collect_environment(static_cast<int>(words.size()), words.data());
   return start;
 }

@@ -50,6 +50,9 @@ struct TrackConfig {
   bool confusion = true;
   std::int64_t predictions = 16;
   Seconds system_every = {15};
+  std::string server = "";
+  std::string token_file = "";
+  Seconds server_wait = {10};
   Watch watch = Watch::None;
   std::int64_t watch_every = 100;
 
@@ -63,6 +66,13 @@ struct TrackConfig {
             "rows in the table of predictions kept per epoch; 0: no table", between(0, 1000));
     s.field("system_every", system_every,
             "time between samples of CPU, memory, disk, network and GPU; 0: none");
+    s.field("server", server,
+            "a tracking server to send the run to while it trains, e.g. http://node1:8080; empty: "
+            "only keep it in its folder. `kedge sync` sends it later");
+    s.field("token_file", token_file,
+            "a file with the token for that server; empty: $KEDGE_TOKEN, or none");
+    s.field("server_wait", server_wait,
+            "how long to wait at the end for what has not been sent yet");
     s.field("watch", watch, "histograms to log: of parameters, of gradients, of all, of none");
     s.field("watch_every", watch_every, "steps between those histograms", at_least(1));
   }

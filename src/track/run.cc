@@ -108,6 +108,9 @@ void Run::finish(RunState state, const nlohmann::json& summary) {
     }
     impl_->note_trouble_of(impl_->attempt.end(state));
   });
+  if (impl_->push != nullptr) {
+    impl_->push->finish();
+  }
 }
 
 }  // namespace kedge::track

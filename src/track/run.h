@@ -38,6 +38,9 @@ struct RunStart {
   nlohmann::json environment;  // collect_environment()
   std::string csv;             // metrics CSV: name in the run folder, or absolute; empty: none
   double system_every_s = 0;   // seconds between records of how busy the machine is; 0: none
+  std::string server;          // also send the run to this tracking server; empty: do not
+  Path token_file;             // for that server; empty: $KEDGE_TOKEN, or none
+  double server_wait_s = 10;   // at the end, for what is not sent yet
 };
 
 // Where a resumed run goes on.

@@ -56,7 +56,10 @@ track::RunStart run_start(const config::LoadedConfig& config, const Setup& setup
           .data_digest = setup.data.digest,
           .environment = std::move(environment),
           .csv = config->track.csv,
-          .system_every_s = config->track.system_every.value};
+          .system_every_s = config->track.system_every.value,
+          .server = config->track.server,
+          .token_file = config->track.token_file,
+          .server_wait_s = config->track.server_wait.value};
 }
 
 void say_facts(Reporter& reporter, const config::Config& config, const Setup& setup,

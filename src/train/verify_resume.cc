@@ -73,9 +73,9 @@ Result<void> train_to(const VerifyOptions& options, const Scratch& scratch, std:
         std::string("checkpoint.name=step-{step}"), std::string("checkpoint.keep_last=1000"),
         std::string("checkpoint.fast_dir="), std::string("track.csv=metrics.csv"),
         std::string("track.log_file="), std::string("train.log_every=1"),
-        std::string("track.system_every=0"), std::string("train.max_time=0"),
-        std::string("job.checkpoint_every=0"), std::string("train.simulate_crash=never"),
-        std::string("resume=auto")}) {
+        std::string("track.system_every=0"), std::string("track.server="),
+        std::string("train.max_time=0"), std::string("job.checkpoint_every=0"),
+        std::string("train.simulate_crash=never"), std::string("resume=auto")}) {
     args.push_back(value);
   }
   const ProcessResult result = KEDGE_TRY(run_process({.args = std::move(args)}));

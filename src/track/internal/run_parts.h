@@ -1,6 +1,7 @@
 // What a Run is made of; shared by the files that implement it.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <exception>
 #include <memory>
@@ -21,6 +22,7 @@
 #include "track/internal/recorder.h"
 #include "track/internal/run_folder.h"
 #include "track/internal/system_watch.h"
+#include "track/push.h"
 #include "track/run.h"
 
 namespace kedge::track {
@@ -78,6 +80,13 @@ class Run::Impl {
     if (start.system_every_s > 0) {
       system_watch = std::make_unique<SystemWatch>(recorder, start.system_every_s);
     }
+    if (!start.server.empty()) {
+      const std::chrono::duration<double> wait(start.server_wait_s);
+      push = std::make_unique<Push>(
+          path, PushOptions{.server = start.server,
+                            .token_file = start.token_file,
+                            .wait_at_end = std::chrono::ceil<std::chrono::milliseconds>(wait)});
+    }
   }
 
   // Files of earlier attempts are never replaced: tables they logged refer to them.
@@ -102,6 +111,7 @@ class Run::Impl {
   Attempt attempt;  // outlives the recorder: the run is held until all is written
   Recorder recorder;
   std::unique_ptr<SystemWatch> system_watch;  // logs to the recorder
+  std::unique_ptr<Push> push;                 // reads what the recorder has written
 };
 
 }  // namespace kedge::track
