@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "store/internal/utf8.h"
+#include "core/utf8.h"
 
 namespace kedge::store {
 namespace {

@@ -4,8 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include "store/internal/utf8.h"
-
 namespace kedge::store {
 namespace {
 
@@ -75,15 +73,6 @@ TEST(pattern, limits_hold) {
 TEST(pattern, no_pattern_is_slow) {
   EXPECT_FALSE(is_in("^(a*)*b$", std::string(2000, 'a')));
   EXPECT_FALSE(is_in("(a|a)*(a|aa)+$b", std::string(2000, 'a')));
-}
-
-TEST(utf8, only_whole_characters_count) {
-  EXPECT_TRUE(is_utf8("a\xC3\xA4\xF0\x9F\x9A\x80"));
-  EXPECT_FALSE(is_utf8("\xC3"));
-  EXPECT_FALSE(is_utf8("\xC0\x80"));          // too long
-  EXPECT_FALSE(is_utf8("\xED\xA0\x80"));      // a surrogate
-  EXPECT_FALSE(is_utf8("\xF4\x90\x80\x80"));  // beyond the last character
-  EXPECT_EQ(count_characters("\xC3\xA4x"), 2U);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "store/internal/utf8.h"
+#include "core/utf8.h"
 #include "store/query.h"
 
 namespace kedge::store {

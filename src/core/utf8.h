@@ -3,9 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
-namespace kedge::store {
+namespace kedge {
 
 // Takes the first character off `text`, which must not be empty. A byte that begins no character is
 // one of its own, U+FFFD.
@@ -46,6 +47,23 @@ inline bool is_utf8(std::string_view text) {
   return true;
 }
 
+// The text with U+FFFD for each byte that is part of no character, for formats that allow only
+// UTF-8.
+inline std::string as_utf8(std::string_view text) {
+  if (is_utf8(text)) {
+    return std::string(text);
+  }
+  std::string clean;
+  while (!text.empty()) {
+    const std::string_view before = text;
+    take_character(text);
+    const std::string_view taken = before.substr(0, before.size() - text.size());
+    const bool is_bad = taken.size() == 1 && static_cast<std::uint8_t>(taken[0]) >= 0x80;
+    clean += is_bad ? "\xEF\xBF\xBD" : taken;
+  }
+  return clean;
+}
+
 inline std::size_t count_characters(std::string_view text) {
   std::size_t count = 0;
   for (const char byte : text) {
@@ -54,4 +72,4 @@ inline std::size_t count_characters(std::string_view text) {
   return count;
 }
 
-}  // namespace kedge::store
+}  // namespace kedge

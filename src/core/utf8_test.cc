@@ -1,0 +1,20 @@
+#include "core/utf8.h"
+
+#include <gtest/gtest.h>
+
+namespace kedge {
+namespace {
+
+TEST(utf8, only_whole_characters_count) {
+  EXPECT_TRUE(is_utf8("a\xC3\xA4\xF0\x9F\x9A\x80"));
+  EXPECT_FALSE(is_utf8("\xC3"));
+  EXPECT_FALSE(is_utf8("\xC0\x80"));          // too long
+  EXPECT_FALSE(is_utf8("\xED\xA0\x80"));      // a surrogate
+  EXPECT_FALSE(is_utf8("\xF4\x90\x80\x80"));  // beyond the last character
+  EXPECT_EQ(count_characters("\xC3\xA4x"), 2U);
+  EXPECT_EQ(as_utf8("a\xFF\xC3\xA4\xC3"), "a\xEF\xBF\xBD\xC3\xA4\xEF\xBF\xBD");
+  EXPECT_EQ(as_utf8("plain"), "plain");
+}
+
+}  // namespace
+}  // namespace kedge
