@@ -6,6 +6,8 @@ import './styles/controls.css';
 import './styles/runs.css';
 import './styles/charts.css';
 import './styles/leaves.css';
+import './styles/run.css';
+import './styles/media.css';
 import './lib/theme';
 import { App } from './app';
 

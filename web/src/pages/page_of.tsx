@@ -1,15 +1,18 @@
 import { Empty } from '../ui/empty';
 import { Projects } from './projects';
+import { RunPage } from './run/run_page';
 import { Workspace } from './workspace';
 
 /** The page for an address. */
 export function PageOf({ path }: { path: string[] }) {
-  const [first, project = '', page = 'runs'] = path;
+  const [first, project = '', page = 'runs', name = '', part = 'overview'] = path;
   if (first === undefined) return <Projects />;
   if (first === 'p' && project) {
     switch (page) {
       case 'runs':
         return <Workspace key={project} project={project} />;
+      case 'run':
+        return <RunPage key={name} project={project} id={name} tab={part} />;
     }
   }
   return (

@@ -1,0 +1,39 @@
+import { callApi, runPath } from './client';
+import type { ConsoleLine, LogRecord, RunRef } from './types';
+
+export interface RecordQuery {
+  type: string;
+  key?: string;
+  from_step?: number;
+  to_step?: number;
+  limit?: number;
+}
+
+export interface RecordAnswer {
+  records: LogRecord[];
+  keys: string[];
+}
+
+export async function loadRecords(
+  run: RunRef,
+  query: RecordQuery,
+  signal?: AbortSignal,
+): Promise<RecordAnswer> {
+  const params = new URLSearchParams();
+  Object.entries(query).forEach(([key, value]) => params.set(key, String(value)));
+  return callApi<RecordAnswer>(runPath(run, `records?${params.toString()}`), { signal });
+}
+
+export interface ConsoleAnswer {
+  lines: ConsoleLine[];
+  total: number;
+}
+
+export async function loadConsole(
+  run: RunRef,
+  from: number,
+  limit: number,
+  signal?: AbortSignal,
+): Promise<ConsoleAnswer> {
+  return callApi<ConsoleAnswer>(runPath(run, `console?from=${from}&limit=${limit}`), { signal });
+}

@@ -1,0 +1,95 @@
+import { useEffect } from 'preact/hooks';
+import { loadRecords } from '../../api/records';
+import { loadAttempts } from '../../api/runs';
+import type { Attempt, Json, Run } from '../../api/types';
+import { plain } from '../../lib/flatten';
+import { formatBytes, formatDate, formatDuration } from '../../lib/numbers';
+import { useResource } from '../../lib/resource';
+import { ErrorNote } from '../../ui/error_note';
+import { StateMark } from '../../ui/state_mark';
+
+/** How the run got to where it is: each start, what was changed for it, and the checkpoints it left. */
+export function Attempts({ run, turn }: { run: Run; turn: number }) {
+  const key = `${run.project}/${run.id}`;
+  const attempts = useResource(key, (signal) => loadAttempts(run, signal));
+  const artifacts = useResource(key, (signal) => loadRecords(run, { type: 'artifact' }, signal));
+  useEffect(() => {
+    if (turn > 0) attempts.reload();
+  }, [turn]);
+  if (attempts.error && !attempts.data) return <ErrorNote error={attempts.error} />;
+  const checkpoints = artifacts.data?.records ?? [];
+  const reach = Math.max(run.last_step ?? 0, 1);
+  return (
+    <div class="scroll">
+      <div class="leaf">
+        <h2>Attempts</h2>
+        <ol class="attempts">
+          {attempts.data?.map((attempt, i) => {
+            const next = attempts.data?.[i + 1];
+            const end = next ? Math.max(next.from_step, attempt.from_step) : reach;
+            return <AttemptRow key={attempt.number} attempt={attempt} end={end} reach={reach} />;
+          })}
+        </ol>
+        <h2>Checkpoints and artifacts</h2>
+        {checkpoints.length === 0 && <p class="faint">None has been logged.</p>}
+        {checkpoints.length > 0 && (
+          <table class="plain-table">
+            <thead>
+              <tr>
+                <th class="num">step</th>
+                <th>name</th>
+                <th>type</th>
+                <th>where</th>
+                <th class="num">size</th>
+                <th>when</th>
+              </tr>
+            </thead>
+            <tbody>
+              {checkpoints.map((record, i) => (
+                <tr key={i}>
+                  <td class="num">{record.step}</td>
+                  <td>{text(record.body['name'])}</td>
+                  <td class="muted">{text(record.body['type'])}</td>
+                  <td class="mono">{text(record.body['location'])}</td>
+                  <td class="num">{formatBytes(Number(record.body['size'] ?? 0))}</td>
+                  <td class="muted">{formatDate(record.time_us)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        )}
+      </div>
+    </div>
+  );
+}
+
+function text(value: Json | undefined): string {
+  return String(plain(value) ?? '');
+}
+
+function AttemptRow({ attempt, end, reach }: { attempt: Attempt; end: number; reach: number }) {
+  const seconds = attempt.ended_us ? (attempt.ended_us - attempt.started_us) / 1e6 : NaN;
+  const left = (attempt.from_step / reach) * 100;
+  const width = Math.max(0.6, ((end - attempt.from_step) / reach) * 100);
+  return (
+    <li>
+      <div class="row wrap">
+        <b>{attempt.number}</b>
+        <StateMark state={attempt.state === 'interrupted' ? 'preempted' : attempt.state} word />
+        <span class="muted">
+          from step {attempt.from_step}, {attempt.host}, {formatDate(attempt.started_us)}
+          {Number.isFinite(seconds) && `, ${formatDuration(seconds)}`}
+        </span>
+      </div>
+      <div class="haul" aria-hidden="true">
+        <i style={{ left: `${left}%`, width: `${width}%` }} />
+      </div>
+      {(attempt.changes ?? []).map((change) => (
+        <div key={change.key} class="change mono">
+          {change.key}: <del>{String(plain(change.before))}</del>{' '}
+          <ins>{String(plain(change.after))}</ins>
+        </div>
+      ))}
+    </li>
+  );
+}

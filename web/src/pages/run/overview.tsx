@@ -1,0 +1,109 @@
+import type { Json, Run } from '../../api/types';
+import { flatten, plain } from '../../lib/flatten';
+import { formatDate, formatNumber, fromWire } from '../../lib/numbers';
+import { linkTo } from '../../lib/router';
+import { ConfigTable } from './config_table';
+import { NotesEditor } from './notes_editor';
+import { TagEditor } from './tag_editor';
+
+interface Props {
+  run: Run;
+  onChanged: () => void;
+}
+
+/** What a run is, what it was asked to do, what came out, and where it ran. */
+export function Overview({ run, onChanged }: Props) {
+  const environment = flatten(run.environment ?? {});
+  return (
+    <div class="scroll">
+      <div class="overview">
+        <div>
+          <section>
+            <h2>Run</h2>
+            <dl class="facts">
+              {factsOf(run).map(([name, value]) => (
+                <div key={name}>
+                  <dt>{name}</dt>
+                  <dd>{value}</dd>
+                </div>
+              ))}
+              <div>
+                <dt>tags</dt>
+                <dd>
+                  <TagEditor run={run} onChanged={onChanged} />
+                </dd>
+              </div>
+            </dl>
+            <NotesEditor run={run} onChanged={onChanged} />
+          </section>
+          <section>
+            <h2>Results</h2>
+            <SummaryTable run={run} />
+          </section>
+          {Object.keys(environment).length > 0 && (
+            <section>
+              <h2>Environment</h2>
+              <dl class="facts">
+                {Object.entries(environment).map(([name, value]) => (
+                  <div key={name}>
+                    <dt>{name}</dt>
+                    <dd class="mono">{String(plain(value as Json))}</dd>
+                  </div>
+                ))}
+              </dl>
+            </section>
+          )}
+        </div>
+        <section>
+          <ConfigTable run={run} />
+        </section>
+      </div>
+    </div>
+  );
+}
+
+function factsOf(run: Run): [string, preact.ComponentChildren][] {
+  const link = (id: string) => <a href={linkTo(['p', run.project, 'run', id])}>{id}</a>;
+  const facts: [string, preact.ComponentChildren][] = [
+    ['started', formatDate(run.created_us)],
+    ['ended', run.ended_us ? formatDate(run.ended_us) : ''],
+    ['user', run.user],
+    ['host', run.host],
+    ['group', run.group],
+    ['job type', run.job_type],
+    ['logged by', run.source],
+    ['attempts', run.attempt],
+    ['went on from', run.parent ? link(run.parent) : ''],
+    ['sweep', run.sweep],
+  ];
+  return facts.filter(([, value]) => value !== undefined && value !== null && value !== '');
+}
+
+function SummaryTable({ run }: { run: Run }) {
+  const rows = Object.entries(run.summary).sort(([a], [b]) => a.localeCompare(b));
+  if (rows.length === 0) return <p class="faint">No values yet.</p>;
+  return (
+    <table class="plain-table">
+      <thead>
+        <tr>
+          <th>metric</th>
+          <th class="num">last</th>
+          <th class="num">least</th>
+          <th class="num">greatest</th>
+          <th class="num">step</th>
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map(([key, value]) => (
+          <tr key={key}>
+            <td>{key}</td>
+            <td class="num">{formatNumber(fromWire(value.last))}</td>
+            <td class="num muted">{formatNumber(fromWire(value.min))}</td>
+            <td class="num muted">{formatNumber(fromWire(value.max))}</td>
+            <td class="num faint">{value.last_step}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
