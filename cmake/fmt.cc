@@ -7,12 +7,16 @@ FMT_BEGIN_NAMESPACE
 namespace detail {
 template FMT_API auto thousands_sep_impl<char>(locale_ref) -> thousands_sep_result<char>;
 template FMT_API auto decimal_point_impl(locale_ref) -> char;
-#if FMT_VERSION < 120000  // moved into headers
+#if FMT_VERSION < 120000
 template FMT_API locale_ref::locale_ref(const std::locale& loc);
 template FMT_API auto locale_ref::get<std::locale>() const -> std::locale;
 #endif
 template FMT_API auto dragonbox::to_decimal(float x) noexcept -> dragonbox::decimal_fp<float>;
 template FMT_API auto dragonbox::to_decimal(double x) noexcept -> dragonbox::decimal_fp<double>;
 }  // namespace detail
+
+#if FMT_VERSION >= 120000
+template FMT_API auto locale_ref::get<std::locale>() const -> std::locale;
+#endif
 
 FMT_END_NAMESPACE
