@@ -7,6 +7,7 @@ import './styles/runs.css';
 import './styles/charts.css';
 import './styles/leaves.css';
 import './styles/run.css';
+import './styles/compare.css';
 import './styles/media.css';
 import './lib/theme';
 import { App } from './app';

@@ -12,7 +12,8 @@ export interface RunChange {
 
 type Listener = (change: RunChange | 'everything') => void;
 
-export const isLive = signal(false);
+/** Off while no page listens. */
+export const stream = signal<'off' | 'live' | 'lost'>('off');
 
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 15000;
@@ -28,7 +29,7 @@ export function listen(project: string, listener: Listener, run = ''): () => voi
     if (run) query.set('run', run);
     source = new EventSource(apiUrl(`events?${query.toString()}`));
     source.onopen = () => {
-      isLive.value = true;
+      stream.value = 'live';
       reachable.value = true;
       wait = FIRST_RETRY_MS;
       if (hadGap) listener('everything');
@@ -39,7 +40,7 @@ export function listen(project: string, listener: Listener, run = ''): () => voi
       if (change) listener(change);
     };
     source.onerror = () => {
-      isLive.value = false;
+      stream.value = 'lost';
       hadGap = true;
       source?.close();
       timer = setTimeout(open, wait);
@@ -51,6 +52,7 @@ export function listen(project: string, listener: Listener, run = ''): () => voi
   return () => {
     clearTimeout(timer);
     source?.close();
+    stream.value = 'off';
   };
 }
 

@@ -1,4 +1,5 @@
 import { Empty } from '../ui/empty';
+import { ComparePage } from './compare/compare_page';
 import { Projects } from './projects';
 import { RunPage } from './run/run_page';
 import { Workspace } from './workspace';
@@ -11,6 +12,8 @@ export function PageOf({ path }: { path: string[] }) {
     switch (page) {
       case 'runs':
         return <Workspace key={project} project={project} />;
+      case 'compare':
+        return <ComparePage key={project} project={project} />;
       case 'run':
         return <RunPage key={name} project={project} id={name} tab={part} />;
     }

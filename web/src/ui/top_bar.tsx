@@ -1,4 +1,4 @@
-import { isLive } from '../api/events';
+import { stream } from '../api/events';
 import { isShared } from '../api/client';
 import { loadProjects } from '../api/runs';
 import { helpOpen } from '../lib/keys';
@@ -41,9 +41,9 @@ export function TopBar({ project, page }: Props) {
           </nav>
         )}
         <span class="push row" style={{ gap: 2 }}>
-          {project && (
-            <span class={`live ${isLive.value ? 'on' : ''}`} role="status">
-              {isLive.value ? 'live' : 'not live'}
+          {stream.value !== 'off' && (
+            <span class={`live ${stream.value === 'live' ? 'on' : ''}`} role="status">
+              {stream.value === 'live' ? 'live' : 'not live'}
             </span>
           )}
           <Button kind="plain" label="Keys (?)" onClick={() => (helpOpen.value = true)}>
