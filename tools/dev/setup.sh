@@ -1,7 +1,8 @@
 # Usage: ./dev setup [--torch KIND] [--lint]
 #
 # Installs the Debian or Ubuntu packages that are missing (as root; otherwise prints the one
-# command to ask for) and fetches libtorch into ${XDG_CACHE_HOME:-~/.cache}/kedge.
+# command to ask for) and fetches libtorch, and Node where there is none of version 18 or newer,
+# into ${XDG_CACHE_HOME:-~/.cache}/kedge.
 #
 #   --torch auto     what this build folder used before, else cuda where there is an NVIDIA
 #                    GPU and cpu where there is none (the default)
@@ -33,6 +34,7 @@ done
 remember_torch_kind "$kind"
 install_packages
 fetch_torch
+find_node >/dev/null
 if ((want_lint)); then
   find_clang_tool clang-format >/dev/null
   find_clang_tool clang-tidy >/dev/null

@@ -1,9 +1,9 @@
 # Usage: ./dev test [--asan | --tsan]
 #
 # Builds and runs everything .ci/run runs: unit tests, command-line transcripts, a training that is
-# killed again and again and one whose disk is full, the commands in the documentation, library
-# dependencies, the tools' own tests, five seconds each of three fuzzers where there is a clang with
-# libFuzzer, lint without clang-tidy.
+# killed again and again and one whose disk is full, the web page's own checks, the commands in
+# the documentation, library dependencies, the tools' own tests, five seconds each of three fuzzers
+# where there is a clang with libFuzzer, lint without clang-tidy.
 # A part prints one line when it passes and its output when it does not.
 #
 #   --asan, --tsan   only the unit tests of the rooms without libtorch, with sanitizers
@@ -59,6 +59,11 @@ peers_part() {
   fi
 }
 
+# Types, lint and unit tests of the page.
+check_page() {
+  (source tools/dev/machine.sh && cd web && PATH=$(cd .. && find_node):$PATH npm run check)
+}
+
 unit_tests() {
   ctest --test-dir "$1" --output-on-failure --no-tests=error -j "$(nproc)"
 }
@@ -72,6 +77,7 @@ else
   part cli python3 tests/cli/run.py
   part kills python3 tests/resume/kill.py --kills 20
   part faults python3 tests/resume/faults.py
+  part web check_page
   part docs python3 tools/check_docs.py
   part ldd python3 tests/ldd_test.py
   part tools python3 -m unittest discover -s tests/tools -p '*_test.py'
