@@ -33,13 +33,13 @@ Result<std::unique_ptr<BlobStore>> BlobStore::open(const std::string& address,
   return open_file_blobs(address);
 }
 
-Result<Blob> BlobStore::put(std::string_view bytes, std::string_view expected) {
+Result<StoredBlob> BlobStore::put(std::string_view bytes, std::string_view expected) {
   const std::unique_ptr<BlobWriter> writer = KEDGE_TRY(begin());
   KEDGE_TRY(writer->add(bytes));
   return writer->commit(expected);
 }
 
-Result<Blob> BlobStore::put_file(const Path& path, std::string_view expected) {
+Result<StoredBlob> BlobStore::put_file(const Path& path, std::string_view expected) {
   const MappedFile file = KEDGE_TRY(MappedFile::open(path));
   const auto* bytes = reinterpret_cast<const char*>(file.bytes().data());
   return put({bytes, file.bytes().size()}, expected);
@@ -56,7 +56,7 @@ Result<std::string> BlobStore::read_all(const std::string& digest, const BlobRan
 
 Result<BlobUsage> BlobStore::usage() {
   BlobUsage usage;
-  KEDGE_TRY(list([&](const Blob& blob) {
+  KEDGE_TRY(list([&](const StoredBlob& blob) {
     ++usage.count;
     usage.bytes += blob.size;
   }));

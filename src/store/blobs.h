@@ -15,7 +15,7 @@
 
 namespace kedge::store {
 
-struct Blob {
+struct StoredBlob {
   std::string digest;  // 64 hex digits in lower case
   std::uint64_t size = 0;
 };
@@ -40,7 +40,7 @@ class BlobWriter {
 
   // Durable when it returns. Corrupt, and nothing is stored, when the bytes do not have the digest
   // that was `expected` (empty: any). A blob that was there already is left alone.
-  virtual Result<Blob> commit(std::string_view expected = {}) = 0;
+  virtual Result<StoredBlob> commit(std::string_view expected = {}) = 0;
 };
 
 struct BlobOptions {
@@ -69,13 +69,13 @@ class BlobStore {
 
   // False: there was none.
   virtual Result<bool> remove(const std::string& digest) = 0;
-  virtual Result<void> list(const std::function<void(const Blob&)>& visit) = 0;
+  virtual Result<void> list(const std::function<void(const StoredBlob&)>& visit) = 0;
 
   // Where the blob lies, when it lies in a file that may be sent as it is.
   virtual std::optional<Path> find_path(const std::string& digest) const = 0;
 
-  Result<Blob> put(std::string_view bytes, std::string_view expected = {});
-  Result<Blob> put_file(const Path& path, std::string_view expected = {});
+  Result<StoredBlob> put(std::string_view bytes, std::string_view expected = {});
+  Result<StoredBlob> put_file(const Path& path, std::string_view expected = {});
   Result<std::string> read_all(const std::string& digest, const BlobRange& range = {});
   Result<BlobUsage> usage();
 

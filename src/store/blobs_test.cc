@@ -45,7 +45,7 @@ class AnyBlobs : public testing::TestWithParam<const char*> {
 
   void empty() {
     std::vector<std::string> all;
-    ASSERT_TRUE(blobs_->list([&](const Blob& blob) { all.push_back(blob.digest); }));
+    ASSERT_TRUE(blobs_->list([&](const StoredBlob& blob) { all.push_back(blob.digest); }));
     for (const std::string& digest : all) {
       ASSERT_TRUE(blobs_->remove(digest));
     }
@@ -114,7 +114,7 @@ TEST_P(AnyBlobs, the_list_has_every_blob_once) {
     expected.push_back(blobs_->put("blob " + std::to_string(i)).value().digest);
   }
   std::vector<std::string> found;
-  ASSERT_TRUE(blobs_->list([&](const Blob& blob) { found.push_back(blob.digest); }));
+  ASSERT_TRUE(blobs_->list([&](const StoredBlob& blob) { found.push_back(blob.digest); }));
   EXPECT_THAT(found, testing::UnorderedElementsAreArray(expected));
   const auto usage = blobs_->usage();
   ASSERT_TRUE(usage);

@@ -29,8 +29,8 @@ class FileBlobWriter : public BlobWriter {
 
   Result<void> add(std::string_view bytes) override { return file_.add(bytes); }
 
-  Result<Blob> commit(std::string_view expected) override {
-    Blob blob = KEDGE_TRY(file_.finish(expected));
+  Result<StoredBlob> commit(std::string_view expected) override {
+    StoredBlob blob = KEDGE_TRY(file_.finish(expected));
     const Path path = path_in(folder_, blob.digest);
     // One that is there was synced before it got its name. Of another length, it was damaged since.
     if (size_of_file(path).value_or(blob.size + 1) == blob.size) {
@@ -126,7 +126,7 @@ class FileBlobs : public BlobStore {
     return std::unexpected(io_error("cannot remove", path, errno));
   }
 
-  Result<void> list(const std::function<void(const Blob&)>& visit) override {
+  Result<void> list(const std::function<void(const StoredBlob&)>& visit) override {
     std::error_code error;
     std::filesystem::recursive_directory_iterator entry(folder_, error);
     for (; !error && entry != std::filesystem::recursive_directory_iterator();

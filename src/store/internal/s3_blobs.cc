@@ -27,7 +27,7 @@ Result<std::string> hash_part(const Path& path, std::uint64_t offset, std::uint6
 // Sends one blob that lies in a file. S3 checks each request against the hash in its header.
 class Upload {
  public:
-  Upload(S3Client& client, const Blob& blob, const Path& file, std::uint64_t part_bytes)
+  Upload(S3Client& client, const StoredBlob& blob, const Path& file, std::uint64_t part_bytes)
       : client_(client),
         blob_(blob),
         file_(file),
@@ -116,7 +116,7 @@ class Upload {
   }
 
   S3Client& client_;
-  const Blob& blob_;
+  const StoredBlob& blob_;
   const Path& file_;
   std::uint64_t part_bytes_;
   std::string upload_id_;
@@ -148,8 +148,8 @@ class S3BlobWriter : public BlobWriter {
 
   Result<void> add(std::string_view bytes) override { return file_.add(bytes); }
 
-  Result<Blob> commit(std::string_view expected) override {
-    Blob blob = KEDGE_TRY(file_.finish(expected));
+  Result<StoredBlob> commit(std::string_view expected) override {
+    StoredBlob blob = KEDGE_TRY(file_.finish(expected));
     if (KEDGE_TRY(find_size_in(client_, blob.digest)) == blob.size) {
       return blob;
     }
@@ -216,7 +216,7 @@ class S3Blobs : public BlobStore {
     return true;
   }
 
-  Result<void> list(const std::function<void(const Blob&)>& visit) override {
+  Result<void> list(const std::function<void(const StoredBlob&)>& visit) override {
     std::string token;
     do {
       S3Request request{.query = {{"list-type", "2"}, {"prefix", client_.place().prefix}}};
@@ -245,9 +245,9 @@ class S3Blobs : public BlobStore {
 
  private:
   void visit_entry(const std::string& key, const std::string& size,
-                   const std::function<void(const Blob&)>& visit) const {
+                   const std::function<void(const StoredBlob&)>& visit) const {
     const std::string& prefix = client_.place().prefix;
-    Blob blob{.digest = key.starts_with(prefix) ? key.substr(prefix.size()) : ""};
+    StoredBlob blob{.digest = key.starts_with(prefix) ? key.substr(prefix.size()) : ""};
     std::erase(blob.digest, '/');
     std::from_chars(size.data(), size.data() + size.size(), blob.size);
     if (is_blob_digest(blob.digest)) {

@@ -39,8 +39,8 @@ Result<void> SpoolFile::add(std::string_view bytes) {
   return write_all(fd_.get(), bytes, path_);
 }
 
-Result<Blob> SpoolFile::finish(std::string_view expected) {
-  Blob blob{hash_.finish_hex(), size_};
+Result<StoredBlob> SpoolFile::finish(std::string_view expected) {
+  StoredBlob blob{hash_.finish_hex(), size_};
   if (!expected.empty() && blob.digest != expected) {
     return fail(
         ErrorKind::Corrupt,

@@ -23,7 +23,7 @@ class SpoolFile {
   Result<void> add(std::string_view bytes);
 
   // What was written; Corrupt when that is not what was expected. Nothing may be added after it.
-  Result<Blob> finish(std::string_view expected);
+  Result<StoredBlob> finish(std::string_view expected);
 
   Result<void> sync();
 
