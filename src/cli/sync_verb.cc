@@ -160,6 +160,10 @@ Result<int> sync(const Arguments& arguments) {
         progress.draw(render_bytes({static_cast<std::uint64_t>(done)}));
       }
     };
+    options.on_wait = [&](const Error& error) {
+      progress.clear();
+      warn("{}; trying again", error.message);
+    };
     reports = KEDGE_TRY(track::sync_runs(runs, options));
     progress.clear();
   }

@@ -141,6 +141,7 @@ HttpRequest ServerLink::request(std::string method, const std::string& path) con
 
 Result<HttpResponse> ServerLink::exchange(const HttpRequest& request) {
   auto response = client_.send(request);
+  has_answered_ |= response.has_value();
   if (response && !response->is_ok() && response->status != kConflict) {
     return std::unexpected(refusal(*response, address_.url));
   }

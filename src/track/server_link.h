@@ -46,6 +46,8 @@ class ServerLink {
 
   const std::string& url() const { return address_.url; }
 
+  bool has_answered() const { return has_answered_; }  // ever, if only to refuse
+
   Result<ServerPosition> fetch_position(const RunName& run, const std::string& writer);
 
   // `frames` as they stand in the file, beginning with record `from_seq`. Those that the server has
@@ -72,6 +74,7 @@ class ServerLink {
   ServerAddress address_;
   HttpClient client_;
   std::function<bool()> should_stop_;
+  bool has_answered_ = false;
 };
 
 }  // namespace kedge::track

@@ -132,9 +132,11 @@ class Worker {
     report.name = sender.name();
     milliseconds pause = kFirstPause;
     Result<bool> sent = sender.send();
-    while (!sent && sent.error().kind == ErrorKind::Unavailable &&
-           Clock::now() - moved < std::chrono::duration<double>(options_.patience_s) &&
-           !is_stopping()) {
+    while (!sent && sent.error().kind == ErrorKind::Unavailable && !is_stopping() &&
+           Clock::now() - moved < patience()) {
+      if (options_.on_wait) {
+        options_.on_wait(sent.error());
+      }
       std::this_thread::sleep_for(pause);
       pause = std::min(pause * 2, kLongestPause);
       sent = sender.send();
@@ -145,6 +147,11 @@ class Worker {
       report.problems.push_back(fmt::format("{}: {}", path, why));
     }
     return sent ? Result<void>() : std::unexpected(sent.error());
+  }
+
+  std::chrono::duration<double> patience() const {
+    return std::chrono::duration<double>(link_.has_answered() ? options_.patience_s
+                                                              : options_.first_patience_s);
   }
 
   bool is_stopping() const { return options_.should_stop && options_.should_stop(); }
@@ -216,6 +223,12 @@ Result<std::vector<SyncReport>> sync_runs(const std::vector<Path>& runs,
     const std::lock_guard lock(mutex);
     if (options.on_bytes) {
       options.on_bytes(bytes);
+    }
+  };
+  shared.on_wait = [&, has_told = false](const Error& error) mutable {
+    const std::lock_guard lock(mutex);
+    if (options.on_wait && !std::exchange(has_told, true)) {
+      options.on_wait(error);
     }
   };
   const std::size_t count =

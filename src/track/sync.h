@@ -21,8 +21,11 @@ struct SyncOptions {
   int jobs = 4;
   bool is_dry_run = false;  // only asks the server what it has
   bool with_checkpoints = false;
-  // How long a run may get nothing through before it is given up.
+  // How long a run may get nothing through before it is given up; where the server has not answered
+  // even once, less.
   double patience_s = 60;
+  double first_patience_s = 5;
+  std::function<void(const Error& error)> on_wait = {};  // told once, from any of the threads
   std::function<bool()> should_stop = {};
   // From any of the threads, one at a time: bytes of event logs done since the last call.
   std::function<void(std::uint64_t bytes)> on_bytes = {};
