@@ -165,7 +165,8 @@ Result<nlohmann::json> read_run_facts(const Path& run) {
       facts["config"] = std::move(*config);
     }
   }
-  return nlohmann::json{{"run", std::move(facts)}, {"attempts", attempts_json(attempts)}};
+  facts["attempts"] = attempts_json(attempts);
+  return Result<nlohmann::json>(std::in_place, std::move(facts));
 }
 
 std::uint64_t stamp_run_facts(const Path& run) {

@@ -1,5 +1,5 @@
 // All that a run folder says of its run besides the event logs, as the server takes it:
-// {"run": {name, state, created_us, config, environment, ...}, "attempts": [...]}.
+// {name, state, created_us, config, environment, ..., attempts: [...]}.
 #pragma once
 
 #include <cstdint>

@@ -45,7 +45,7 @@ TEST_F(RunFactsTest, a_finished_run_tells_all) {
   run->finish(RunState::Finished, {{"steps", 4}});
   const auto facts = read_run_facts(run->path());
   ASSERT_TRUE(facts);
-  const json& told = (*facts)["run"];
+  const json& told = *facts;
   EXPECT_EQ(told["name"], "calm-lake-7");
   EXPECT_EQ(told["state"], "finished");
   EXPECT_EQ(told["tags"], json({"paper"}));
@@ -53,9 +53,9 @@ TEST_F(RunFactsTest, a_finished_run_tells_all) {
   EXPECT_EQ(told["environment"]["host"], "node1");
   EXPECT_GT(told["created_us"], 1'700'000'000'000'000);
   EXPECT_GE(told["ended_us"], told["created_us"]);
-  ASSERT_EQ((*facts)["attempts"].size(), 1U);
-  EXPECT_EQ((*facts)["attempts"][0]["number"], 1);
-  EXPECT_EQ((*facts)["attempts"][0]["state"], "finished");
+  ASSERT_EQ(told["attempts"].size(), 1U);
+  EXPECT_EQ(told["attempts"][0]["number"], 1);
+  EXPECT_EQ(told["attempts"][0]["state"], "finished");
   EXPECT_EQ(read_run_name(run->path()), (RunName{"p", "a"}));
 }
 
@@ -64,9 +64,9 @@ TEST_F(RunFactsTest, a_run_that_was_killed_is_not_running) {
   {
     const auto run = make_run("a");
     path = run->path();
-    EXPECT_EQ((*read_run_facts(path))["run"]["state"], "running");
+    EXPECT_EQ((*read_run_facts(path))["state"], "running");
   }
-  EXPECT_EQ((*read_run_facts(path))["run"]["state"], "killed");
+  EXPECT_EQ((*read_run_facts(path))["state"], "killed");
 }
 
 TEST_F(RunFactsTest, the_stamp_changes_with_the_state_and_not_with_time) {

@@ -16,6 +16,7 @@
 #include "core/file.h"
 #include "core/hash.h"
 #include "core/result.h"
+#include "track/attempt.h"
 #include "track/event_log.h"
 #include "track/run_facts.h"
 #include "track/server_link.h"
@@ -59,31 +60,38 @@ Result<Sender> Sender::open(const Path& run, ServerLink& link, SendOptions optio
 }
 
 Result<bool> Sender::send() {
-  bool has_sent = KEDGE_TRY(send_facts());
+  bool has_sent = facts_stamp_ != stamp_run_facts(run_);
+  if (has_sent) {
+    KEDGE_TRY(send_facts());
+  }
   // Before the records that refer to them.
   if (options_.with_files && takes_files_) {
     has_sent |= KEDGE_TRY(send_files());
   }
+  bool has_sent_records = false;
   for (const std::string& writer : list_writers(run_)) {
     Log& log = logs_[writer];
     auto sent = send_log(writer, log);
     if (!sent) {
       log.server.reset();  // an answer may be lost: ask
+      facts_stamp_.reset();
       return sent;
     }
-    has_sent |= *sent;
+    has_sent_records |= *sent;
   }
-  return has_sent;
+  if (has_sent_records && is_over_) {
+    KEDGE_TRY(send_facts());  // to the server, records are a sign of life: this run has ended
+  }
+  return has_sent || has_sent_records;
 }
 
-Result<bool> Sender::send_facts() {
+Result<void> Sender::send_facts() {
   const std::uint64_t stamp = stamp_run_facts(run_);
-  if (facts_stamp_ == stamp) {
-    return false;
-  }
-  KEDGE_TRY(link_.send_facts(name_, KEDGE_TRY(read_run_facts(run_))));
+  const nlohmann::json facts = KEDGE_TRY(read_run_facts(run_));
+  KEDGE_TRY(link_.send_facts(name_, facts));
+  is_over_ = facts["state"] != name_of(RunState::Running);
   facts_stamp_ = stamp;
-  return true;
+  return {};
 }
 
 Result<void> Sender::send_sign_of_life() {

@@ -83,7 +83,7 @@ class Sender {
   Sender(Path run, RunName name, ServerLink& link, SendOptions options)
       : run_(std::move(run)), name_(std::move(name)), link_(link), options_(std::move(options)) {}
 
-  Result<bool> send_facts();
+  Result<void> send_facts();
   Result<bool> send_files();
   Result<bool> send_log(const std::string& writer, Log& log);
   Result<void> open_log(const std::string& writer, Log& log);
@@ -97,6 +97,7 @@ class Sender {
   ServerLink& link_;
   SendOptions options_;
   std::optional<std::uint64_t> facts_stamp_;
+  bool is_over_ = false;  // the run has ended, as the facts say
   std::optional<std::set<std::string>> sent_files_;
   bool takes_files_ = true;
   std::optional<std::uint64_t> files_stamp_;
