@@ -10,10 +10,9 @@ export interface Me {
 export interface Token {
   id: string;
   name: string;
-  scopes: string[];
+  role: string;
   created_us: number;
   expires_us?: number | null;
-  last_used_us?: number | null;
 }
 
 export async function loadMe(signal?: AbortSignal): Promise<Me> {
@@ -37,11 +36,10 @@ export async function loadTokens(signal?: AbortSignal): Promise<Token[]> {
 /** The token itself is in this answer and nowhere else: the server keeps only its hash. */
 export async function createToken(
   name: string,
-  scopes: string[],
+  role: string,
   days: number,
 ): Promise<{ id: string; token: string }> {
-  const body = { name, scopes, expires_in_s: days * 86400 };
-  return callApi('tokens', { method: 'POST', body });
+  return callApi('tokens', { method: 'POST', body: { name, role, days } });
 }
 
 export async function deleteToken(id: string): Promise<void> {
@@ -50,11 +48,21 @@ export async function deleteToken(id: string): Promise<void> {
 
 export interface Share {
   id: string;
-  token?: string;
   project: string;
   expires_us?: number | null;
 }
 
-export async function createShare(project: string): Promise<Share> {
-  return callApi<Share>('shares', { method: 'POST', body: { project } });
+export async function loadShares(signal?: AbortSignal): Promise<Share[]> {
+  return (await callApi<{ shares: Share[] }>('shares', { signal })).shares;
+}
+
+export async function createShare(
+  project: string,
+  days: number,
+): Promise<Share & { token: string }> {
+  return callApi('shares', { method: 'POST', body: { project, days } });
+}
+
+export async function deleteShare(id: string): Promise<void> {
+  await callApi(`shares/${encodeURIComponent(id)}`, { method: 'DELETE' });
 }

@@ -31,16 +31,22 @@ export async function loadRun(run: RunRef, signal?: AbortSignal): Promise<Run> {
   return callApi<Run>(runPath(run), { signal });
 }
 
+/** A filter has a limited length, so that ids go in parts. */
+const IDS_AT_ONCE = 500;
+
 /** These runs with all their config and summary. */
 export async function loadRuns(
   project: string,
   ids: readonly string[],
   signal?: AbortSignal,
 ): Promise<Run[]> {
-  if (ids.length === 0) return [];
-  const filter = `id in [${ids.map((id) => JSON.stringify(id)).join(', ')}]`;
-  const answer = await searchRuns({ project, filter, limit: ids.length }, signal);
-  const byId = new Map(answer.runs.map((run) => [run.id, run]));
+  const runs: Run[] = [];
+  for (let at = 0; at < ids.length; at += IDS_AT_ONCE) {
+    const part = ids.slice(at, at + IDS_AT_ONCE);
+    const filter = `id in [${part.map((id) => JSON.stringify(id)).join(', ')}]`;
+    runs.push(...(await searchRuns({ project, filter, limit: part.length }, signal)).runs);
+  }
+  const byId = new Map(runs.map((run) => [run.id, run]));
   return ids.flatMap((id) => byId.get(id) ?? []);
 }
 

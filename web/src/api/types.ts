@@ -8,7 +8,7 @@ export type Json = null | boolean | number | string | Json[] | { [key: string]: 
 export type RunState = 'running' | 'finished' | 'failed' | 'crashed' | 'preempted';
 
 export interface MetricSummary {
-  last: WireNumber;
+  last: Json; // a number (WireNumber), or whatever was set by hand
   min?: WireNumber;
   max?: WireNumber;
   last_step?: number;
@@ -96,7 +96,7 @@ export interface Attempt {
   started_us: number;
   ended_us?: number | null;
   state: string;
-  from_step: number;
+  from_step: number | null;
   changes?: ConfigChange[];
 }
 

@@ -60,14 +60,19 @@ export function cellOf(run: Run, column: string): Cell {
 
 function summaryOf(run: Run, key: string): Cell {
   const whole = run.summary[key];
-  if (whole) return fromWire(whole.last);
+  if (whole) return fromSummary(whole.last);
   const dot = key.lastIndexOf('.');
   const metric = dot > 0 ? run.summary[key.slice(0, dot)] : undefined;
   const part = key.slice(dot + 1);
   if (!metric) return undefined;
   if (part === 'min') return fromWire(metric.min);
   if (part === 'max') return fromWire(metric.max);
-  return part === 'last' ? fromWire(metric.last) : undefined;
+  return part === 'last' ? fromSummary(metric.last) : undefined;
+}
+
+function fromSummary(value: Json): Cell {
+  const isNumber = value === 'NaN' || value === 'Infinity' || value === '-Infinity';
+  return isNumber ? fromWire(value) : plain(value);
 }
 
 export function durationOf(run: Run): number | null {

@@ -1,6 +1,7 @@
-import type { WireNumber } from '../api/types';
+import type { Json } from '../api/types';
 
-export function fromWire(value: WireNumber | null | undefined): number {
+/** A number of the server's JSON; NaN for whatever is none. */
+export function fromWire(value: Json | undefined): number {
   if (typeof value === 'number') return value;
   if (value === 'Infinity') return Infinity;
   if (value === '-Infinity') return -Infinity;

@@ -11,7 +11,7 @@ export interface Word {
   text: string;
 }
 
-const WORD = /[\w./:-]/;
+const WORD = /[\w./:@%+-]/;
 
 /** The word around the caret; nothing inside a quoted text. */
 export function wordAt(text: string, caret: number): Word | undefined {
@@ -46,7 +46,7 @@ export function complete(word: string, names: readonly string[]): string[] {
 
 /** A name as it must stand in a filter: between backquotes when it is not a plain word. */
 export function quoteName(name: string): string {
-  return /^[A-Za-z_][\w./:-]*$/.test(name) ? name : `\`${name}\``;
+  return /^[A-Za-z_][\w./:@%+-]*$/.test(name) ? name : `\`${name}\``;
 }
 
 /** "summary.val/accuracy = x" as one more condition. */

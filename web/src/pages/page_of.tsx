@@ -1,21 +1,37 @@
 import { Empty } from '../ui/empty';
+import { AlertsPage } from './alerts_page';
+import { ArtifactPage } from './artifacts/artifact_page';
+import { ArtifactsPage } from './artifacts/artifacts_page';
 import { ComparePage } from './compare/compare_page';
+import { ModelsPage } from './models_page';
 import { Projects } from './projects';
 import { RunPage } from './run/run_page';
+import { SettingsPage } from './settings_page';
 import { Workspace } from './workspace';
 
 /** The page for an address. */
 export function PageOf({ path }: { path: string[] }) {
-  const [first, project = '', page = 'runs', name = '', part = 'overview'] = path;
+  const [first, project = '', page = 'runs', name = '', part = ''] = path;
   if (first === undefined) return <Projects />;
+  if (first === 'settings') return <SettingsPage />;
   if (first === 'p' && project) {
     switch (page) {
       case 'runs':
         return <Workspace key={project} project={project} />;
       case 'compare':
         return <ComparePage key={project} project={project} />;
+      case 'artifacts':
+        return name ? (
+          <ArtifactPage project={project} name={name} version={part} />
+        ) : (
+          <ArtifactsPage project={project} />
+        );
+      case 'models':
+        return <ModelsPage />;
+      case 'alerts':
+        return <AlertsPage project={project} />;
       case 'run':
-        return <RunPage key={name} project={project} id={name} tab={part} />;
+        return <RunPage key={name} project={project} id={name} tab={part || 'overview'} />;
     }
   }
   return (

@@ -45,7 +45,7 @@ export function neededFields(view: View): string[] {
 }
 
 export function fullFilter(view: View): string {
-  return view.archived ? view.filter : withCondition(view.filter, `not tag = "${ARCHIVED}"`);
+  return view.archived ? view.filter : withCondition(view.filter, `tag != "${ARCHIVED}"`);
 }
 
 /** The runs of the table, kept up to date by the server's events. */
@@ -56,7 +56,7 @@ export function useRuns(project: string, view: View): LoadedRuns {
     filter: fullFilter(view),
     order: [view.order],
     limit: MAX_RUNS,
-    fields: fields.length > 0 ? fields : ['config.-'],
+    fields,
   };
   const found = useResource<SearchAnswer>(JSON.stringify(request), (signal) =>
     searchRuns(request, signal),

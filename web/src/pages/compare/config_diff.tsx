@@ -46,7 +46,10 @@ export function ConfigDiff({ runs }: { runs: Run[] }) {
               <tr key={row.key}>
                 <td class="muted">{row.key}</td>
                 {row.values.map((value, i) => (
-                  <td key={i} class={`mono ${row.most !== null && value !== row.most ? 'odd' : ''}`}>
+                  <td
+                    key={i}
+                    class={`mono ${row.most !== null && value !== row.most ? 'odd' : ''}`}
+                  >
                     {value ?? <span class="faint">-</span>}
                   </td>
                 ))}

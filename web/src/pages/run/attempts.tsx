@@ -26,7 +26,7 @@ export function Attempts({ run, turn }: { run: Run; turn: number }) {
         <ol class="attempts">
           {attempts.data?.map((attempt, i) => {
             const next = attempts.data?.[i + 1];
-            const end = next ? Math.max(next.from_step, attempt.from_step) : reach;
+            const end = next ? Math.max(next.from_step ?? 0, attempt.from_step ?? 0) : reach;
             return <AttemptRow key={attempt.number} attempt={attempt} end={end} reach={reach} />;
           })}
         </ol>
@@ -69,15 +69,16 @@ function text(value: Json | undefined): string {
 
 function AttemptRow({ attempt, end, reach }: { attempt: Attempt; end: number; reach: number }) {
   const seconds = attempt.ended_us ? (attempt.ended_us - attempt.started_us) / 1e6 : NaN;
-  const left = (attempt.from_step / reach) * 100;
-  const width = Math.max(0.6, ((end - attempt.from_step) / reach) * 100);
+  const from = attempt.from_step ?? 0;
+  const left = (from / reach) * 100;
+  const width = Math.max(0.6, ((end - from) / reach) * 100);
   return (
     <li>
       <div class="row wrap">
         <b>{attempt.number}</b>
         <StateMark state={attempt.state === 'interrupted' ? 'preempted' : attempt.state} word />
         <span class="muted">
-          from step {attempt.from_step}, {attempt.host}, {formatDate(attempt.started_us)}
+          from step {from}, {attempt.host}, {formatDate(attempt.started_us)}
           {Number.isFinite(seconds) && `, ${formatDuration(seconds)}`}
         </span>
       </div>

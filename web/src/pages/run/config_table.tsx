@@ -30,10 +30,7 @@ export function ConfigTable({ run }: { run: Run }) {
   const [find, setFind] = useState('');
   const [onlyDifferent, setOnlyDifferent] = useState(true);
   const others = useResource(run.project, (signal) =>
-    searchRuns(
-      { project: run.project, order: ['-created'], limit: RECENT, fields: ['config.-'] },
-      signal,
-    ),
+    searchRuns({ project: run.project, order: ['-created'], limit: RECENT, fields: [] }, signal),
   );
   const other = useResource(otherId, (signal) =>
     loadRun({ project: run.project, id: otherId }, signal),

@@ -1,0 +1,111 @@
+import { callApi } from './client';
+import type { Json, RunFile, RunRef } from './types';
+
+export interface ArtifactFacts {
+  name: string;
+  type: string;
+  version_count: number;
+  latest: string;
+  size: number;
+  last_us: number;
+}
+
+export interface ArtifactVersion {
+  name: string;
+  type: string;
+  version: string;
+  aliases: string[];
+  digest?: string;
+  size: number;
+  created_us: number;
+  metadata?: { [key: string]: Json };
+  files?: RunFile[];
+  made_by?: (RunRef & { name?: string }) | null;
+  used_by?: (RunRef & { name?: string })[];
+}
+
+export interface LineageNode {
+  id: string;
+  kind: 'run' | 'artifact';
+  label: string;
+  type?: string;
+  state?: string;
+  project?: string;
+  run?: string;
+}
+
+export interface Lineage {
+  nodes: LineageNode[];
+  edges: { from: string; to: string }[];
+}
+
+function path(project: string, ...rest: string[]): string {
+  return ['artifacts', project, ...rest].map(encodeURIComponent).join('/');
+}
+
+export async function loadArtifacts(
+  project: string,
+  signal?: AbortSignal,
+): Promise<ArtifactFacts[]> {
+  return (await callApi<{ artifacts: ArtifactFacts[] }>(path(project), { signal })).artifacts;
+}
+
+export async function loadVersions(
+  project: string,
+  name: string,
+  signal?: AbortSignal,
+): Promise<ArtifactVersion[]> {
+  const answer = await callApi<{ versions: ArtifactVersion[] }>(path(project, name), { signal });
+  return answer.versions;
+}
+
+export async function loadVersion(
+  project: string,
+  name: string,
+  version: string,
+  signal?: AbortSignal,
+): Promise<ArtifactVersion> {
+  return callApi<ArtifactVersion>(path(project, name, version), { signal });
+}
+
+export async function loadLineage(
+  project: string,
+  name: string,
+  version: string,
+  signal?: AbortSignal,
+): Promise<Lineage> {
+  return callApi<Lineage>(path(project, name, version, 'lineage'), { signal });
+}
+
+export interface ModelVersion {
+  version: number;
+  stage?: string;
+  aliases: string[];
+  source?: { project: string; artifact: string; version: string };
+  created_us: number;
+  tags?: { [key: string]: string };
+}
+
+export interface Model {
+  name: string;
+  description?: string;
+  versions: ModelVersion[];
+}
+
+export async function loadModels(signal?: AbortSignal): Promise<Model[]> {
+  return (await callApi<{ models: Model[] }>('models', { signal })).models;
+}
+
+export interface Alert extends RunRef {
+  run_name?: string;
+  title: string;
+  text: string;
+  level: string;
+  step?: number;
+  time_us: number;
+}
+
+export async function loadAlerts(project: string, signal?: AbortSignal): Promise<Alert[]> {
+  const query = `alerts?project=${encodeURIComponent(project)}`;
+  return (await callApi<{ alerts: Alert[] }>(query, { signal })).alerts;
+}
