@@ -17,15 +17,19 @@ namespace {
 constexpr auto kRunsAndCurves = std::to_array<std::string_view>({
     "CREATE TABLE projects (id {id}, name TEXT NOT NULL UNIQUE)",
 
-    // Texts hold JSON: tags, config, summary (what was set by hand), environment.
+    // tags: a JSON array.
     "CREATE TABLE runs (id {id}, project_id BIGINT NOT NULL REFERENCES projects (id),"
     " run_id TEXT NOT NULL, name TEXT NOT NULL, state TEXT NOT NULL,"
     " created_us BIGINT NOT NULL, ended_us BIGINT NOT NULL, heartbeat_us BIGINT NOT NULL,"
     " user_name TEXT NOT NULL, host TEXT NOT NULL, group_name TEXT NOT NULL,"
     " job_type TEXT NOT NULL, notes TEXT NOT NULL, tags TEXT NOT NULL, source TEXT NOT NULL,"
     " attempt BIGINT NOT NULL, last_step BIGINT, parent TEXT NOT NULL, sweep TEXT NOT NULL,"
-    " config_hash TEXT NOT NULL, config TEXT NOT NULL, summary TEXT NOT NULL,"
-    " environment TEXT NOT NULL, UNIQUE (project_id, run_id))",
+    " config_hash TEXT NOT NULL, UNIQUE (project_id, run_id))",
+
+    // JSON. Apart from the facts, which change with every commit and must stay small. summary: only
+    // what was set by hand.
+    "CREATE TABLE run_documents (run BIGINT PRIMARY KEY REFERENCES runs (id) ON DELETE CASCADE,"
+    " config TEXT NOT NULL, summary TEXT NOT NULL, environment TEXT NOT NULL)",
 
     "CREATE TABLE attempts (run BIGINT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,"
     " number BIGINT NOT NULL, host TEXT NOT NULL, started_us BIGINT NOT NULL,"
@@ -39,7 +43,7 @@ constexpr auto kRunsAndCurves = std::to_array<std::string_view>({
     " point_count BIGINT NOT NULL, kept_count BIGINT NOT NULL, last_value DOUBLE PRECISION,"
     " min_value DOUBLE PRECISION, max_value DOUBLE PRECISION, last_step BIGINT NOT NULL,"
     " first_us BIGINT NOT NULL, last_us BIGINT NOT NULL, max_step BIGINT NOT NULL,"
-    " UNIQUE (run, attempt, kind, name))",
+    " UNIQUE (run, kind, name, attempt))",
 
     // first_point: the place of the chunk's first point in the series, from 0.
     "CREATE TABLE chunks (series BIGINT NOT NULL REFERENCES series (id) ON DELETE CASCADE,"
@@ -53,7 +57,7 @@ constexpr auto kRunsAndCurves = std::to_array<std::string_view>({
 
     "CREATE TABLE sources (run BIGINT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,"
     " writer TEXT NOT NULL, next_seq BIGINT NOT NULL, byte_offset BIGINT NOT NULL,"
-    " digest TEXT NOT NULL, attempt BIGINT NOT NULL, PRIMARY KEY (run, writer))",
+    " digest TEXT NOT NULL, PRIMARY KEY (run, writer))",
 
     // is_packed: the body is zstd; otherwise it is JSON as it stands.
     "CREATE TABLE records (id {id}, run BIGINT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,"
@@ -77,10 +81,7 @@ constexpr auto kRunsAndCurves = std::to_array<std::string_view>({
     " target TEXT NOT NULL, detail TEXT NOT NULL)",
 });
 
-constexpr std::array<std::string_view, 11> kArtifactsAndModels = {
-    "CREATE TABLE blobs (digest TEXT PRIMARY KEY, size BIGINT NOT NULL,"
-    " created_us BIGINT NOT NULL)",
-
+constexpr std::array<std::string_view, 10> kArtifactsAndModels = {
     "CREATE TABLE artifacts (id {id}, project TEXT NOT NULL, name TEXT NOT NULL,"
     " type TEXT NOT NULL, description TEXT NOT NULL, created_us BIGINT NOT NULL,"
     " next_version BIGINT NOT NULL, UNIQUE (project, name))",
