@@ -1,0 +1,172 @@
+#include "store/run.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/result.h"
+
+namespace kedge::store {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::array<std::pair<std::string_view, RunState>, 7> kStates = {{
+    {"running", RunState::Running},
+    {"finished", RunState::Finished},
+    {"failed", RunState::Failed},
+    {"crashed", RunState::Crashed},
+    {"preempted", RunState::Preempted},
+    {"interrupted", RunState::Preempted},  // the run folder's words
+    {"killed", RunState::Crashed},
+}};
+
+std::unexpected<Error> wrong_type(std::string_view field, std::string_view wanted) {
+  return fail(ErrorKind::Usage, fmt::format("'{}' must be {}", field, wanted));
+}
+
+Result<void> read_field(const std::string& field, const json& value,
+                        std::optional<std::string>& out) {
+  if (!value.is_string()) {
+    return wrong_type(field, "a text");
+  }
+  out = value.get<std::string>();
+  return {};
+}
+
+Result<void> read_field(const std::string& field, const json& value,
+                        std::optional<std::int64_t>& out) {
+  if (!value.is_number_integer()) {
+    return wrong_type(field, "a whole number of microseconds");
+  }
+  out = value.get<std::int64_t>();
+  return {};
+}
+
+Result<void> read_field(const std::string& field, const json& value,
+                        std::optional<std::vector<std::string>>& out) {
+  const auto is_text = [](const json& item) { return item.is_string(); };
+  if (!value.is_array() || !std::ranges::all_of(value, is_text)) {
+    return wrong_type(field, "a list of texts");
+  }
+  out = value.get<std::vector<std::string>>();
+  return {};
+}
+
+Result<void> read_field(const std::string& field, const json& value, std::optional<RunState>& out) {
+  out = value.is_string() ? parse_run_state(value.get<std::string>()) : std::nullopt;
+  return out ? Result<void>()
+             : wrong_type(field, "running, finished, failed, crashed or preempted");
+}
+
+Result<void> read_field(const std::string& field, const json& value, json& out) {
+  if (!value.is_object()) {
+    return wrong_type(field, "an object");
+  }
+  out = value;
+  return {};
+}
+
+using Reader = std::function<Result<void>(const std::string&, const json&, RunPatch&)>;
+
+template <typename T>
+Reader reader(T RunPatch::* member) {
+  return [member](const std::string& field, const json& value, RunPatch& patch) {
+    return read_field(field, value, patch.*member);
+  };
+}
+
+const std::vector<std::pair<std::string_view, Reader>>& readers() {
+  static const std::vector<std::pair<std::string_view, Reader>> kReaders = {
+      {"name", reader(&RunPatch::name)},
+      {"state", reader(&RunPatch::state)},
+      {"created_us", reader(&RunPatch::created_us)},
+      {"ended_us", reader(&RunPatch::ended_us)},
+      {"user", reader(&RunPatch::user)},
+      {"host", reader(&RunPatch::host)},
+      {"group", reader(&RunPatch::group)},
+      {"job_type", reader(&RunPatch::job_type)},
+      {"notes", reader(&RunPatch::notes)},
+      {"tags", reader(&RunPatch::tags)},
+      {"source", reader(&RunPatch::source)},
+      {"parent", reader(&RunPatch::parent)},
+      {"sweep", reader(&RunPatch::sweep)},
+      {"config_hash", reader(&RunPatch::config_hash)},
+      {"config", reader(&RunPatch::config)},
+      {"summary", reader(&RunPatch::summary)},
+      {"environment", reader(&RunPatch::environment)},
+  };
+  return kReaders;
+}
+
+}  // namespace
+
+std::string_view name_of(RunState state) {
+  const auto* found =
+      std::ranges::find(kStates, state, [](const auto& item) { return item.second; });
+  return found->first;
+}
+
+std::optional<RunState> parse_run_state(std::string_view name) {
+  const auto* found = std::ranges::find(kStates, name, [](const auto& item) { return item.first; });
+  return found == kStates.end() ? std::nullopt : std::optional(found->second);
+}
+
+json render_number(double value) {
+  if (std::isfinite(value)) {
+    return value;
+  }
+  return std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
+}
+
+json render_run(const Run& run) {
+  const RunFacts& facts = run.facts;
+  return {{"project", facts.project},
+          {"id", facts.id},
+          {"name", facts.name},
+          {"state", name_of(facts.state)},
+          {"created_us", facts.created_us},
+          {"ended_us", facts.ended_us == 0 ? json(nullptr) : json(facts.ended_us)},
+          {"heartbeat_us", facts.heartbeat_us},
+          {"user", facts.user},
+          {"host", facts.host},
+          {"group", facts.group},
+          {"job_type", facts.job_type},
+          {"notes", facts.notes},
+          {"tags", facts.tags},
+          {"source", facts.source},
+          {"attempt", facts.attempt},
+          {"last_step", facts.last_step ? json(*facts.last_step) : json(nullptr)},
+          {"parent", facts.parent},
+          {"sweep", facts.sweep},
+          {"config", run.config},
+          {"summary", run.summary}};
+}
+
+Result<RunPatch> parse_patch(const json& value) {
+  if (!value.is_object()) {
+    return wrong_type("the run", "an object");
+  }
+  RunPatch patch;
+  for (const auto& [field, item] : value.items()) {
+    const auto found = std::ranges::find(readers(), std::string_view(field),
+                                         [](const auto& entry) { return entry.first; });
+    if (found == readers().end()) {
+      return fail(ErrorKind::Usage, fmt::format("a run has no field '{}' to set", field));
+    }
+    KEDGE_TRY(found->second(field, item, patch));
+  }
+  return patch;
+}
+
+}  // namespace kedge::store
