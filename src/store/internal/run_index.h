@@ -1,0 +1,81 @@
+// All runs in memory, for lists and searches. Readers take a snapshot; the writer puts new entries
+// in place of old ones.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/result.h"
+#include "store/internal/key_table.h"
+#include "store/internal/run_entry.h"
+#include "store/run.h"
+
+namespace kedge::store {
+
+using EntryPointer = std::shared_ptr<const RunEntry>;  // shared with the searches under way
+
+// Entries are copied by blocks: one changed run copies one block, a snapshot copies only pointers
+// to blocks.
+struct EntryBlock {
+  static constexpr std::size_t kSize = 256;
+  std::array<EntryPointer, kSize> entries;
+};
+
+using IndexSnapshot = std::vector<std::shared_ptr<const EntryBlock>>;
+
+struct FoundRuns {
+  std::vector<EntryPointer> runs;
+  std::size_t total = 0;
+  std::vector<std::string> warnings;
+};
+
+class RunIndex final : public QueryKeys {
+ public:
+  KeyTable config_keys;
+  KeyTable metric_keys;
+  ValuePool values;
+
+  std::optional<KeyId> find_config(std::string_view key) const override {
+    return config_keys.find(key);
+  }
+
+  std::optional<KeyId> find_metric(std::string_view key) const override {
+    return metric_keys.find(key);
+  }
+
+  std::vector<std::string> config_names() const override { return config_keys.names(); }
+
+  std::vector<std::string> metric_names() const override { return metric_keys.names(); }
+
+  EntryPointer find(const RunKey& key) const;
+  IndexSnapshot snapshot() const;
+  std::size_t size() const;
+
+  // A run that is there already keeps its place.
+  void put(RunEntry entry);
+  void erase(const RunKey& key);
+
+  Result<FoundRuns> search(const Search& search, std::int64_t now_us) const;
+
+ private:
+  static std::string name_of_key(const RunKey& key) { return key.project + "/" + key.id; }
+
+  void set(std::size_t slot, EntryPointer entry);
+
+  mutable std::mutex mutex_;
+  IndexSnapshot blocks_;
+  std::unordered_map<std::string, EntryPointer> by_key_;
+  std::vector<std::size_t> free_slots_;
+  std::size_t slot_count_ = 0;
+};
+
+}  // namespace kedge::store
