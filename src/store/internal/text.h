@@ -1,0 +1,25 @@
+// Text from outside as the database takes it.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "core/result.h"
+
+namespace kedge::store {
+
+// The same text; bytes that are not UTF-8, and zeros, which PostgreSQL refuses, become '?'.
+std::string make_valid_text(std::string_view text);
+
+// JSON for the database; bad UTF-8 is replaced.
+std::string render_json(const nlohmann::json& json);
+
+// Corrupt when the database holds something else.
+Result<nlohmann::json> parse_json(std::string_view text);
+
+std::string compress(std::string_view bytes);
+Result<std::string> decompress(std::string_view bytes);
+
+}  // namespace kedge::store
