@@ -1,0 +1,155 @@
+#include "store/internal/run_rows.h"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/result.h"
+#include "store/database.h"
+#include "store/internal/text.h"
+
+namespace kedge::store {
+namespace {
+
+SqlValue or_null(const std::optional<std::int64_t>& value) {
+  return value ? SqlValue(*value) : SqlValue(nullptr);
+}
+
+Result<std::int64_t> find_or_add_project(Database& database, const std::string& name) {
+  KEDGE_TRY(database.run("INSERT INTO projects (name) VALUES ($1) ON CONFLICT (name) DO NOTHING",
+                         {name}));
+  return database.query_integer("SELECT id FROM projects WHERE name = $1", {name});
+}
+
+// The columns that visit_run() reads.
+#define KEDGE_SELECT_RUNS                                                                \
+  "SELECT r.id, d.config, d.summary, p.name, r.run_id, r.name, r.state, r.created_us,"   \
+  " r.ended_us, r.heartbeat_us, r.user_name, r.host, r.group_name, r.job_type, r.notes," \
+  " r.tags, r.source, r.attempt, r.last_step, r.parent, r.sweep, r.config_hash"          \
+  " FROM runs r JOIN projects p ON p.id = r.project_id JOIN run_documents d ON d.run = r.id"
+
+RunFacts read_facts(const SqlRow& row, int at) {
+  RunFacts facts;
+  facts.project = row.string(at++);
+  facts.id = row.string(at++);
+  facts.name = row.string(at++);
+  facts.state = parse_run_state(row.text(at++)).value_or(RunState::Crashed);
+  facts.created_us = row.integer(at++);
+  facts.ended_us = row.integer(at++);
+  facts.heartbeat_us = row.integer(at++);
+  facts.user = row.string(at++);
+  facts.host = row.string(at++);
+  facts.group = row.string(at++);
+  facts.job_type = row.string(at++);
+  facts.notes = row.string(at++);
+  const auto tags = nlohmann::json::parse(row.text(at++), nullptr, false);
+  if (tags.is_array()) {
+    facts.tags = tags.get<std::vector<std::string>>();
+  }
+  facts.source = row.string(at++);
+  facts.attempt = static_cast<int>(row.integer(at++));
+  if (!row.is_null(at)) {
+    facts.last_step = row.integer(at);
+  }
+  ++at;
+  facts.parent = row.string(at++);
+  facts.sweep = row.string(at++);
+  facts.config_hash = row.string(at++);
+  return facts;
+}
+
+Result<void> visit_run(const SqlRow& row, const RunVisitor& visit) {
+  RunDocuments documents{.config = KEDGE_TRY(parse_json(row.text(1))),
+                         .summary = KEDGE_TRY(parse_json(row.text(2)))};
+  return visit(row.integer(0), read_facts(row, 3), std::move(documents));
+}
+
+}  // namespace
+
+Result<std::int64_t> insert_run(Database& database, const RunFacts& facts) {
+  const std::int64_t project = KEDGE_TRY(find_or_add_project(database, facts.project));
+  const std::int64_t row = KEDGE_TRY(database.query_integer(
+      "INSERT INTO runs (project_id, run_id, name, state, created_us, ended_us, heartbeat_us,"
+      " user_name, host, group_name, job_type, notes, tags, source, attempt, parent, sweep,"
+      " config_hash) VALUES ($1, $2, '', 'running', 0, 0, 0, '', '', '', '', '', '[]', '', 1, '',"
+      " '', '') RETURNING id",
+      {project, facts.id}));
+  KEDGE_TRY(
+      database.run("INSERT INTO run_documents (run, config, summary, environment) "
+                   "VALUES ($1, '{}', '{}', '{}')",
+                   {row}));
+  return row;
+}
+
+Result<void> update_run(Database& database, std::int64_t row, const RunFacts& facts) {
+  const std::string tags = render_json(facts.tags);
+  return database.run(
+      "UPDATE runs SET name = $2, state = $3, created_us = $4, ended_us = $5, heartbeat_us = $6,"
+      " user_name = $7, host = $8, group_name = $9, job_type = $10, notes = $11, tags = $12,"
+      " source = $13, attempt = $14, last_step = $15, parent = $16, sweep = $17,"
+      " config_hash = $18 WHERE id = $1",
+      {row, facts.name, name_of(facts.state), facts.created_us, facts.ended_us, facts.heartbeat_us,
+       facts.user, facts.host, facts.group, facts.job_type, facts.notes, tags, facts.source,
+       facts.attempt, or_null(facts.last_step), facts.parent, facts.sweep, facts.config_hash});
+}
+
+Result<RunDocuments> read_documents(Database& database, std::int64_t row) {
+  RunDocuments documents;
+  KEDGE_TRY(database.query("SELECT config, summary FROM run_documents WHERE run = $1", {row},
+                           [&](const SqlRow& answer) -> Result<void> {
+                             documents.config = KEDGE_TRY(parse_json(answer.text(0)));
+                             documents.summary = KEDGE_TRY(parse_json(answer.text(1)));
+                             return {};
+                           }));
+  return documents;
+}
+
+Result<void> read_runs(Database& database, const RunVisitor& visit) {
+  return database.query(KEDGE_SELECT_RUNS " ORDER BY r.id", {},
+                        [&](const SqlRow& row) { return visit_run(row, visit); });
+}
+
+Result<void> read_run(Database& database, const RunKey& key, const RunVisitor& visit) {
+  return database.query(KEDGE_SELECT_RUNS " WHERE p.name = $1 AND r.run_id = $2",
+                        {key.project, key.id},
+                        [&](const SqlRow& row) { return visit_run(row, visit); });
+}
+
+Result<std::vector<Attempt>> read_attempts(Database& database, std::int64_t run) {
+  std::vector<Attempt> attempts;
+  KEDGE_TRY(database.query(
+      "SELECT number, host, started_us, ended_us, state, from_step, changes FROM attempts "
+      "WHERE run = $1 ORDER BY number",
+      {run}, [&](const SqlRow& row) -> Result<void> {
+        Attempt attempt{.number = static_cast<int>(row.integer(0)),
+                        .host = row.string(1),
+                        .started_us = row.integer(2),
+                        .ended_us = row.integer(3),
+                        .state = row.string(4),
+                        .changes = KEDGE_TRY(parse_json(row.text(6)))};
+        if (!row.is_null(5)) {
+          attempt.from_step = row.integer(5);
+        }
+        attempts.push_back(std::move(attempt));
+        return {};
+      }));
+  return attempts;
+}
+
+Result<void> write_attempt(Database& database, std::int64_t run, const Attempt& attempt) {
+  return database.run(
+      "INSERT INTO attempts (run, number, host, started_us, ended_us, state, from_step, changes) "
+      "VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (run, number) DO UPDATE SET"
+      " host = excluded.host, started_us = excluded.started_us, ended_us = excluded.ended_us,"
+      " state = excluded.state, from_step = coalesce(excluded.from_step, attempts.from_step),"
+      " changes = excluded.changes",
+      {run, attempt.number, attempt.host, attempt.started_us, attempt.ended_us, attempt.state,
+       or_null(attempt.from_step), render_json(attempt.changes)});
+}
+
+}  // namespace kedge::store
