@@ -54,6 +54,11 @@ struct AuditLine {
   nlohmann::json detail = nlohmann::json::object();
 };
 
+struct Alert {
+  RunKey run;
+  Record record;
+};
+
 struct CreateAnswer {
   Run run;
   bool is_created = false;  // false: it was there, and is as it was
@@ -64,6 +69,8 @@ using Done = std::function<void(Result<T>)>;  // called once, on the writer's th
 
 class Store {
  public:
+  class Impl;  // store/internal/store_parts.h
+
   // `address` is a folder or postgres://... ; Unavailable, naming the holder, when another process
   // owns it, and with a hint when the folder lies on a network file system.
   static Result<std::unique_ptr<Store>> open(const std::string& address, std::int64_t now_us);
@@ -115,7 +122,8 @@ class Store {
   // --- records, console, files
   Result<void> add_records(const RunKey& key, std::vector<Record> records, std::int64_t now_us);
   Result<RecordAnswer> read_records(const RunKey& key, const RecordQuery& query) const;
-  Result<std::vector<Record>> list_alerts(const std::string& project, std::size_t limit) const;
+  // Newest first; an empty project: all.
+  Result<std::vector<Alert>> list_alerts(const std::string& project, std::size_t limit) const;
   Result<void> add_console(const RunKey& key, std::vector<ConsoleLine> lines, std::int64_t now_us);
   Result<Console> read_console(const RunKey& key, std::uint64_t from, std::size_t limit) const;
   Result<void> bind_file(const RunKey& key, const RunFile& file);
@@ -136,7 +144,6 @@ class Store {
   Result<void> change(std::function<Result<void>(Database&)> work);
 
  private:
-  class Impl;
   explicit Store(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

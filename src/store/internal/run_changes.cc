@@ -1,0 +1,134 @@
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/result.h"
+#include "store/internal/live_run.h"
+#include "store/internal/run_rows.h"
+#include "store/internal/store_parts.h"
+#include "store/internal/text.h"
+
+namespace kedge::store {
+namespace {
+
+void set_text(std::string& text, const std::optional<std::string>& value) {
+  if (value) {
+    text = make_valid_text(*value);
+  }
+}
+
+void set_facts(RunFacts& facts, const RunPatch& patch) {
+  set_text(facts.name, patch.name);
+  set_text(facts.user, patch.user);
+  set_text(facts.host, patch.host);
+  set_text(facts.group, patch.group);
+  set_text(facts.job_type, patch.job_type);
+  set_text(facts.notes, patch.notes);
+  set_text(facts.source, patch.source);
+  set_text(facts.parent, patch.parent);
+  set_text(facts.sweep, patch.sweep);
+  set_text(facts.config_hash, patch.config_hash);
+  facts.created_us = patch.created_us.value_or(facts.created_us);
+  facts.ended_us = patch.ended_us.value_or(facts.ended_us);
+  if (patch.tags) {
+    facts.tags.clear();
+    for (const std::string& tag : *patch.tags) {
+      facts.tags.push_back(make_valid_text(tag));
+    }
+  }
+  if (patch.state) {
+    facts.state = *patch.state;
+    if (facts.state == RunState::Running && !patch.ended_us) {
+      facts.ended_us = 0;
+    }
+  }
+}
+
+}  // namespace
+
+Result<void> Store::Impl::apply_patch(Database& database, LiveRun& run, const RunPatch& patch) {
+  RunDraft& draft = change(run, kChangedFacts);
+  if (patch.config.is_object() || patch.summary.is_object()) {
+    RunDocuments documents = KEDGE_TRY(read_documents(database, run.row));
+    if (patch.config.is_object()) {
+      documents.config.merge_patch(patch.config);
+      draft.config_values = flatten(documents.config, index.config_keys, index.values);
+    }
+    if (patch.summary.is_object()) {
+      documents.summary.merge_patch(patch.summary);
+      draft.summary_values = flatten_top(documents.summary, index.metric_keys, index.values);
+    }
+    KEDGE_TRY(
+        database.run("UPDATE run_documents SET config = $2, summary = $3 WHERE run = $1",
+                     {run.row, render_json(documents.config), render_json(documents.summary)}));
+  }
+  if (patch.environment.is_object()) {
+    KEDGE_TRY(database.run("UPDATE run_documents SET environment = $2 WHERE run = $1",
+                           {run.row, render_json(patch.environment)}));
+  }
+  set_facts(draft.facts, patch);
+  return {};
+}
+
+Result<void> Store::Impl::add_attempt(Database& database, LiveRun& run, const Attempt& attempt) {
+  if (attempt.number < 1) {
+    return fail(ErrorKind::Usage, fmt::format("an attempt cannot be number {}", attempt.number));
+  }
+  KEDGE_TRY(write_attempt(database, run.row, attempt));
+  RunDraft& draft = change(run, kChangedFacts);
+  draft.facts.attempt = std::max(draft.facts.attempt, attempt.number);
+  if (!attempt.from_step) {
+    return {};
+  }
+  const auto at =
+      std::ranges::lower_bound(draft.beginnings, attempt.number, {}, &Beginning::attempt);
+  if (at != draft.beginnings.end() && at->attempt == attempt.number) {
+    at->from_step = *attempt.from_step;
+  } else {
+    draft.beginnings.insert(at, {attempt.number, *attempt.from_step});
+  }
+  for (LiveSeries& series : run.series) {
+    const std::int64_t last = find_last_kept_step(draft.beginnings, series.attempt);
+    if (series.kind == MetricKind::Metric && last != series.last_kept_step) {
+      series.last_kept_step = last;
+      series.must_recount = true;
+      draft.must_seal = true;
+    }
+  }
+  return {};
+}
+
+void Store::Impl::add_point(LiveRun& run, std::size_t place, const Point& point) {
+  RunDraft& draft = *run.draft;
+  LiveSeries& series = run.series[place];
+  if (!series.is_fresh) {
+    series.is_fresh = true;
+    draft.fresh.push_back(place);
+  }
+  series.fresh.steps.push_back(point.step);
+  series.fresh.times_us.push_back(point.time_us);
+  series.fresh.values.push_back(point.value);
+  ++draft.fresh_count;
+}
+
+void Store::Impl::note_life(LiveRun& run, std::int64_t now_us) {
+  RunDraft& draft = change(run, 0);
+  draft.facts.heartbeat_us = std::max(draft.facts.heartbeat_us, now_us);
+  if (draft.facts.state == RunState::Crashed) {
+    set_state(run, RunState::Running, now_us);
+  }
+  draft.changes |= kHeartbeat;
+}
+
+void Store::Impl::set_state(LiveRun& run, RunState state, std::int64_t time_us) {
+  RunDraft& draft = change(run, kChangedFacts);
+  draft.facts.state = state;
+  draft.facts.ended_us = state == RunState::Running ? 0 : time_us;
+}
+
+}  // namespace kedge::store

@@ -1,0 +1,101 @@
+// What a Store is made of; shared by the files that implement it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/result.h"
+#include "store/database.h"
+#include "store/internal/live_run.h"
+#include "store/internal/run_index.h"
+#include "store/internal/run_rows.h"
+#include "store/store.h"
+#include "store/writer.h"
+
+namespace kedge::store {
+
+using LivePointer = std::shared_ptr<LiveRun>;  // shared by the writer and readers of its tails
+
+class Store::Impl {
+ public:
+  Impl(DatabaseAddress where, std::int64_t now_us) : address(std::move(where)), opened_us(now_us) {}
+
+  // Reads everything that lists and searches need, and the journal.
+  Result<void> load(Database& database);
+  void start(std::unique_ptr<Database> owner);
+
+  // --- for readers
+  Result<EntryPointer> find_entry(const RunKey& key) const;  // NotFound
+  LivePointer find_live(std::int64_t row) const;             // null: nothing is in the journal
+  // Runs `work` on a connection of its own, again when the connection was lost.
+  Result<void> read(const std::function<Result<void>(Database&)>& work) const;
+
+  // --- for jobs, on the writer's thread
+  // The run with a draft for this transaction. NotFound.
+  Result<LiveRun*> touch(Database& database, const RunKey& key);
+  Result<LiveRun*> touch_or_create(Database& database, const RunKey& key, std::int64_t now_us);
+  Result<LiveRun*> create(Database& database, const RunKey& key, std::int64_t now_us);
+  // Must come before the first change that a job makes in memory.
+  RunDraft& change(LiveRun& run, unsigned what);
+  Result<void> apply_patch(Database& database, LiveRun& run, const RunPatch& patch);
+  Result<void> add_attempt(Database& database, LiveRun& run, const Attempt& attempt);
+  void add_point(LiveRun& run, std::size_t place, const Point& point);
+  // What any word from a run means: it is alive.
+  void note_life(LiveRun& run, std::int64_t now_us);
+  void set_state(LiveRun& run, RunState state, std::int64_t time_us);
+
+  DatabaseAddress address;
+  std::int64_t opened_us;
+  RunIndex index;
+
+  mutable std::mutex live_mutex;
+  std::unordered_map<std::int64_t, LivePointer> live;
+
+  std::mutex listener_mutex;
+  std::function<void(std::span<const Change>)> listener;
+
+  mutable std::mutex readers_mutex;
+  mutable std::vector<std::unique_ptr<Database>> readers;  // idle
+
+  // The writer's own.
+  std::map<RunKey, LivePointer> touched;
+  std::vector<std::pair<RunKey, std::int64_t>> deleted;
+  std::uint64_t change_count = 0;
+  std::set<RunKey> stale;  // memory may be wrong: look at the database before the next change
+
+  std::unique_ptr<Writer> writer;  // last: its thread uses the rest
+
+ private:
+  struct LoadedRuns;
+  RunEntry make_entry(std::int64_t row, RunFacts facts, const RunDocuments& documents);
+  Result<LivePointer> load_live(Database& database, const RunEntry& entry);
+  // Puts what the database says in place of what memory says.
+  Result<void> reload(Database& database, const RunKey& key);
+  Result<void> flush(Database& database);
+  void on_commit();
+  void on_rollback(Database& database);
+  void publish(LiveRun& run);
+};
+
+// A sign of life alone: written, but not told to the listener.
+inline constexpr unsigned kHeartbeat = 1U << 16U;
+
+// Project and id become parts of addresses and folders.
+Result<void> check_key(const RunKey& key);
+
+// How many lines the run's console has after these.
+Result<void> write_console(Database& database, LiveRun& run);
+
+Result<void> write_record(Database& database, std::int64_t run, const Record& record);
+
+}  // namespace kedge::store

@@ -1,0 +1,152 @@
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/result.h"
+#include "store/internal/store_parts.h"
+#include "store/internal/text.h"
+#include "store/store.h"
+
+namespace kedge::store {
+namespace {
+
+// Smaller bodies stay readable with any SQL client.
+constexpr std::size_t kPackBytes = std::size_t{64} << 10U;
+
+Result<Record> read_record(const SqlRow& row) {
+  Record record{.type = row.string(0),
+                .key = row.string(1),
+                .step = row.integer(2),
+                .time_us = row.integer(3),
+                .attempt = static_cast<int>(row.integer(4)),
+                .body = {}};
+  if (row.integer(5) != 0) {
+    record.body = KEDGE_TRY(parse_json(KEDGE_TRY(decompress(row.blob(6)))));
+  } else {
+    record.body = KEDGE_TRY(parse_json(row.blob(6)));
+  }
+  return record;
+}
+
+}  // namespace
+
+Result<void> write_record(Database& database, std::int64_t run, const Record& record) {
+  const std::string text = render_json(record.body);
+  const bool is_packed = text.size() > kPackBytes;
+  const std::string packed = is_packed ? compress(text) : "";
+  return database.run(
+      "INSERT INTO records (run, attempt, type, name, step, time_us, is_packed, body) "
+      "VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+      {run, record.attempt, make_valid_text(record.type), make_valid_text(record.key), record.step,
+       record.time_us, is_packed ? 1 : 0, Blob{is_packed ? packed : text}});
+}
+
+Result<void> Store::add_records(const RunKey& key, std::vector<Record> records,
+                                std::int64_t now_us) {
+  return impl_->writer->run([&](Database& database) -> Result<void> {
+    LiveRun* run = KEDGE_TRY(impl_->touch(database, key));
+    impl_->change(*run, kChangedRecords);
+    impl_->note_life(*run, now_us);
+    for (const Record& record : records) {
+      KEDGE_TRY(write_record(database, run->row, record));
+    }
+    return {};
+  });
+}
+
+Result<RecordAnswer> Store::read_records(const RunKey& key, const RecordQuery& query) const {
+  const EntryPointer entry = KEDGE_TRY(impl_->find_entry(key));
+  const std::int64_t from = query.from_step.value_or(std::numeric_limits<std::int64_t>::min());
+  const std::int64_t to = query.to_step.value_or(std::numeric_limits<std::int64_t>::max());
+  RecordAnswer answer;
+  KEDGE_TRY(impl_->read([&](Database& database) -> Result<void> {
+    answer = {};
+    KEDGE_TRY(
+        database.query("SELECT type, name, step, time_us, attempt, is_packed, body FROM records "
+                       "WHERE run = $1 AND ($2 = '' OR type = $2) AND ($3 = '' OR name = $3) "
+                       "AND step >= $4 AND step <= $5 ORDER BY id DESC LIMIT $6",
+                       {entry->row, query.type, query.key, from, to, query.limit},
+                       [&](const SqlRow& row) -> Result<void> {
+                         answer.records.push_back(KEDGE_TRY(read_record(row)));
+                         return {};
+                       }));
+    std::ranges::reverse(answer.records);
+    return database.query(
+        "SELECT DISTINCT name FROM records WHERE run = $1 AND ($2 = '' OR type = $2) "
+        "AND name <> '' ORDER BY name",
+        {entry->row, query.type}, [&](const SqlRow& row) -> Result<void> {
+          answer.keys.push_back(row.string(0));
+          return {};
+        });
+  }));
+  return answer;
+}
+
+Result<std::vector<Alert>> Store::list_alerts(const std::string& project, std::size_t limit) const {
+  std::vector<Alert> alerts;
+  KEDGE_TRY(impl_->read([&](Database& database) {
+    alerts.clear();
+    return database.query(
+        "SELECT c.type, c.name, c.step, c.time_us, c.attempt, c.is_packed, c.body, p.name,"
+        " r.run_id FROM records c JOIN runs r ON r.id = c.run"
+        " JOIN projects p ON p.id = r.project_id"
+        " WHERE c.type = 'alert' AND ($1 = '' OR p.name = $1) ORDER BY c.time_us DESC LIMIT $2",
+        {project, limit}, [&](const SqlRow& row) -> Result<void> {
+          alerts.push_back(
+              {.run = {row.string(7), row.string(8)}, .record = KEDGE_TRY(read_record(row))});
+          return {};
+        });
+  }));
+  return alerts;
+}
+
+Result<void> Store::bind_file(const RunKey& key, const RunFile& file) {
+  return impl_->writer->run([&](Database& database) -> Result<void> {
+    LiveRun* run = KEDGE_TRY(impl_->touch(database, key));
+    KEDGE_TRY(database.run(
+        "INSERT INTO files (run, path, size, digest) VALUES ($1, $2, $3, $4) "
+        "ON CONFLICT (run, path) DO UPDATE SET size = excluded.size, digest = excluded.digest",
+        {run->row, make_valid_text(file.path), file.size, file.digest}));
+    impl_->change(*run, kChangedFiles);
+    return {};
+  });
+}
+
+Result<std::vector<RunFile>> Store::list_files(const RunKey& key) const {
+  const EntryPointer entry = KEDGE_TRY(impl_->find_entry(key));
+  std::vector<RunFile> files;
+  KEDGE_TRY(impl_->read([&](Database& database) {
+    files.clear();
+    return database.query("SELECT path, size, digest FROM files WHERE run = $1 ORDER BY path",
+                          {entry->row}, [&](const SqlRow& row) -> Result<void> {
+                            files.push_back({.path = row.string(0),
+                                             .size = static_cast<std::uint64_t>(row.integer(1)),
+                                             .digest = row.string(2)});
+                            return {};
+                          });
+  }));
+  return files;
+}
+
+Result<std::optional<RunFile>> Store::find_file(const RunKey& key, const std::string& path) const {
+  const EntryPointer entry = KEDGE_TRY(impl_->find_entry(key));
+  std::optional<RunFile> file;
+  KEDGE_TRY(impl_->read([&](Database& database) {
+    return database.query("SELECT size, digest FROM files WHERE run = $1 AND path = $2",
+                          {entry->row, path}, [&](const SqlRow& row) -> Result<void> {
+                            file = {.path = path,
+                                    .size = static_cast<std::uint64_t>(row.integer(0)),
+                                    .digest = row.string(1)};
+                            return {};
+                          });
+  }));
+  return file;
+}
+
+}  // namespace kedge::store

@@ -1,0 +1,70 @@
+#include "store/store.h"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/result.h"
+#include "store/database.h"
+#include "store/internal/store_parts.h"
+#include "store/internal/text.h"
+#include "store/schema.h"
+
+namespace kedge::store {
+
+Result<std::unique_ptr<Store>> Store::open(const std::string& address, std::int64_t now_us) {
+  auto impl = std::make_unique<Impl>(parse_address(address), now_us);
+  auto owner = KEDGE_TRY(open_database(impl->address, Access::Owner));
+  KEDGE_TRY(migrate(*owner));
+  KEDGE_TRY(impl->load(*owner));
+  impl->start(std::move(owner));
+  return std::unique_ptr<Store>(new Store(std::move(impl)));
+}
+
+Store::Store(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+Store::~Store() = default;
+
+void Store::set_listener(std::function<void(std::span<const Change>)> listener) {
+  const std::lock_guard lock(impl_->listener_mutex);
+  impl_->listener = std::move(listener);
+}
+
+Result<void> Store::read(const std::function<Result<void>(Database&)>& work) const {
+  return impl_->read(work);
+}
+
+Result<void> Store::change(std::function<Result<void>(Database&)> work) {
+  return impl_->writer->run(std::move(work));
+}
+
+std::vector<Project> Store::list_projects() const {
+  std::map<std::string, Project> projects;
+  for (const auto& block : impl_->index.snapshot()) {
+    for (const EntryPointer& entry : block->entries) {
+      if (entry == nullptr) {
+        continue;
+      }
+      const RunFacts& facts = entry->facts;
+      Project& project = projects[facts.project];
+      project.name = facts.project;
+      ++project.run_count;
+      project.running_count += facts.state == RunState::Running ? 1 : 0;
+      project.last_us =
+          std::max({project.last_us, facts.created_us, facts.heartbeat_us, facts.ended_us});
+    }
+  }
+  std::vector<Project> list;
+  for (auto& [name, project] : projects) {
+    list.push_back(std::move(project));
+  }
+  return list;
+}
+
+}  // namespace kedge::store
