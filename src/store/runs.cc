@@ -1,0 +1,272 @@
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <ctime>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/result.h"
+#include "store/internal/live_run.h"
+#include "store/internal/run_rows.h"
+#include "store/internal/store_parts.h"
+#include "store/internal/text.h"
+#include "store/store.h"
+
+namespace kedge::store {
+namespace {
+
+using nlohmann::json;
+
+// Like the run folder's: the UTC time of creation, so that names sort by age, and random letters.
+std::string make_id(std::int64_t now_us) {
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz0123456789";
+  const auto seconds = static_cast<std::time_t>(now_us / 1'000'000);
+  std::tm parts = {};
+  ::gmtime_r(&seconds, &parts);
+  std::array<char, 32> text = {};
+  std::strftime(text.data(), text.size(), "%Y%m%d-%H%M%S-", &parts);
+  std::string id = text.data();
+  std::random_device random;
+  for (int i = 0; i < 6; ++i) {
+    id += kLetters[random() % kLetters.size()];
+  }
+  return id;
+}
+
+json render_summary(const KeyedSummary& metric) {
+  return {{"last", render_number(metric.last)},
+          {"min", render_number(metric.min)},
+          {"max", render_number(metric.max)},
+          {"last_step", metric.last_step},
+          {"count", metric.count}};
+}
+
+json render_summaries(const RunEntry& entry, const KeyTable& keys) {
+  json summary = json::object();
+  for (const KeyedSummary& metric : entry.metrics) {
+    summary[keys.name(metric.key)] = render_summary(metric);
+  }
+  for (const KeyedValue* value : entry.summary_values) {
+    summary[keys.name(value->key)]["last"] = render_value(value->value);
+  }
+  return summary;
+}
+
+// What a search asked for, with the numbers of the names.
+struct Fields {
+  std::vector<std::pair<std::string, KeyId>> config;
+  std::vector<std::pair<std::string, KeyId>> summary;
+};
+
+Result<Fields> find_fields(const std::vector<std::string>& names, const RunIndex& index) {
+  Fields fields;
+  for (const std::string& text : names) {
+    const FieldName name = KEDGE_TRY(parse_field_name(text));
+    if (name.kind == FieldName::Kind::Config) {
+      if (const auto key = index.find_config(name.key)) {
+        fields.config.emplace_back(name.key, *key);
+      }
+    } else if (name.kind == FieldName::Kind::Summary) {
+      if (const auto key = index.find_metric(name.key)) {
+        fields.summary.emplace_back(name.key, *key);
+      }
+    }
+  }
+  return fields;
+}
+
+Run pick_fields(const RunEntry& entry, const Fields& fields) {
+  Run run{.facts = entry.facts, .config = json::object(), .summary = json::object()};
+  for (const auto& [name, key] : fields.config) {
+    if (const KeyedValue* value = find_value(entry.config_values, key)) {
+      run.config[name] = render_value(value->value);
+    }
+  }
+  for (const auto& [name, key] : fields.summary) {
+    if (const KeyedSummary* metric = entry.find_metric(key)) {
+      run.summary[name] = render_summary(*metric);
+    }
+    if (const KeyedValue* value = find_value(entry.summary_values, key)) {
+      run.summary[name]["last"] = render_value(value->value);
+    }
+  }
+  return run;
+}
+
+}  // namespace
+
+Result<SearchAnswer> Store::search(const Search& search, std::int64_t now_us) const {
+  const RunIndex& index = impl_->index;
+  FoundRuns found = KEDGE_TRY(index.search(search, now_us));
+  SearchAnswer answer{.runs = {}, .total = found.total, .warnings = std::move(found.warnings)};
+  answer.runs.reserve(found.runs.size());
+  if (search.fields) {
+    const Fields fields = KEDGE_TRY(find_fields(*search.fields, index));
+    for (const EntryPointer& entry : found.runs) {
+      answer.runs.push_back(pick_fields(*entry, fields));
+    }
+    return answer;
+  }
+  KEDGE_TRY(impl_->read([&](Database& database) -> Result<void> {
+    answer.runs.clear();
+    for (const EntryPointer& entry : found.runs) {
+      answer.runs.push_back({.facts = entry->facts,
+                             .config = KEDGE_TRY(read_documents(database, entry->row)).config,
+                             .summary = render_summaries(*entry, index.metric_keys)});
+    }
+    return {};
+  }));
+  return answer;
+}
+
+Result<Run> Store::find_run(const RunKey& key) const {
+  const EntryPointer entry = KEDGE_TRY(impl_->find_entry(key));
+  Run run{.facts = entry->facts,
+          .config = {},
+          .summary = render_summaries(*entry, impl_->index.metric_keys)};
+  KEDGE_TRY(impl_->read([&](Database& database) -> Result<void> {
+    run.config = KEDGE_TRY(read_documents(database, entry->row)).config;
+    return {};
+  }));
+  return run;
+}
+
+std::optional<RunFacts> Store::find_facts(const RunKey& key) const {
+  const EntryPointer entry = impl_->index.find(key);
+  return entry == nullptr ? std::nullopt : std::optional(entry->facts);
+}
+
+Result<json> Store::find_environment(const RunKey& key) const {
+  const EntryPointer entry = KEDGE_TRY(impl_->find_entry(key));
+  json environment = json::object();
+  KEDGE_TRY(impl_->read([&](Database& database) {
+    return database.query("SELECT environment FROM run_documents WHERE run = $1", {entry->row},
+                          [&](const SqlRow& row) -> Result<void> {
+                            environment = KEDGE_TRY(parse_json(row.text(0)));
+                            return {};
+                          });
+  }));
+  return environment;
+}
+
+Result<CreateAnswer> Store::create_run(const RunKey& key, const RunPatch& patch,
+                                       std::int64_t now_us) {
+  const RunKey whole{key.project, key.id.empty() ? make_id(now_us) : key.id};
+  bool is_created = false;
+  KEDGE_TRY(impl_->writer->run([&](Database& database) -> Result<void> {
+    const auto found = impl_->touch(database, whole);
+    is_created = !found;
+    if (found) {
+      return {};
+    }
+    if (found.error().kind != ErrorKind::NotFound) {
+      return std::unexpected(found.error());
+    }
+    LiveRun* run = KEDGE_TRY(impl_->create(database, whole, now_us));
+    return impl_->apply_patch(database, *run, patch);
+  }));
+  return CreateAnswer{.run = KEDGE_TRY(find_run(whole)), .is_created = is_created};
+}
+
+Result<Run> Store::patch_run(const RunKey& key, const RunPatch& patch, std::int64_t now_us) {
+  KEDGE_TRY(impl_->writer->run([&](Database& database) -> Result<void> {
+    LiveRun* run = KEDGE_TRY(impl_->touch(database, key));
+    KEDGE_TRY(impl_->apply_patch(database, *run, patch));
+    if (patch.state && *patch.state == RunState::Running) {
+      impl_->note_life(*run, now_us);
+    }
+    if (patch.state && *patch.state != RunState::Running && !patch.ended_us &&
+        run->draft->facts.ended_us == 0) {
+      run->draft->facts.ended_us = now_us;
+    }
+    return {};
+  }));
+  return find_run(key);
+}
+
+Result<Run> Store::put_run(const RunKey& key, const RunPatch& patch, std::int64_t now_us) {
+  KEDGE_TRY(impl_->writer->run([&](Database& database) -> Result<void> {
+    LiveRun* run = KEDGE_TRY(impl_->touch_or_create(database, key, now_us));
+    return impl_->apply_patch(database, *run, patch);
+  }));
+  return find_run(key);
+}
+
+Result<void> Store::delete_run(const RunKey& key) {
+  return impl_->writer->run([&](Database& database) -> Result<void> {
+    LiveRun* run = KEDGE_TRY(impl_->touch(database, key));
+    KEDGE_TRY(database.run("DELETE FROM runs WHERE id = $1", {run->row}));
+    impl_->change(*run, kRunDeleted).is_deleted = true;
+    impl_->deleted.emplace_back(key, run->row);
+    return {};
+  });
+}
+
+Result<std::vector<Attempt>> Store::list_attempts(const RunKey& key) const {
+  const EntryPointer entry = KEDGE_TRY(impl_->find_entry(key));
+  std::vector<Attempt> attempts;
+  KEDGE_TRY(impl_->read([&](Database& database) -> Result<void> {
+    attempts = KEDGE_TRY(read_attempts(database, entry->row));
+    return {};
+  }));
+  return attempts;
+}
+
+Result<void> Store::put_attempts(const RunKey& key, const std::vector<Attempt>& attempts) {
+  return impl_->writer->run([&](Database& database) -> Result<void> {
+    LiveRun* run = KEDGE_TRY(impl_->touch(database, key));
+    for (const Attempt& attempt : attempts) {
+      KEDGE_TRY(impl_->add_attempt(database, *run, attempt));
+    }
+    return {};
+  });
+}
+
+Result<void> Store::heartbeat(const RunKey& key, std::int64_t now_us) {
+  return impl_->writer->run([&](Database& database) -> Result<void> {
+    LiveRun* run = KEDGE_TRY(impl_->touch(database, key));
+    impl_->note_life(*run, now_us);
+    return {};
+  });
+}
+
+Result<std::vector<RunKey>> Store::mark_crashed(std::int64_t now_us, std::int64_t silence_us) {
+  const auto is_silent = [&](const RunFacts& facts) {
+    return facts.state == RunState::Running &&
+           std::max(facts.heartbeat_us, impl_->opened_us) + silence_us < now_us;
+  };
+  std::vector<RunKey> silent;
+  for (const auto& block : impl_->index.snapshot()) {
+    for (const EntryPointer& entry : block->entries) {
+      if (entry != nullptr && is_silent(entry->facts)) {
+        silent.push_back({entry->facts.project, entry->facts.id});
+      }
+    }
+  }
+  if (silent.empty()) {
+    return silent;
+  }
+  std::vector<RunKey> crashed;
+  KEDGE_TRY(impl_->writer->run([&](Database& database) -> Result<void> {
+    crashed.clear();
+    for (const RunKey& key : silent) {
+      const auto run = impl_->touch(database, key);
+      // It may have been deleted, or spoken, since.
+      if (run && is_silent((*run)->draft->facts)) {
+        impl_->set_state(**run, RunState::Crashed, (*run)->draft->facts.heartbeat_us);
+        crashed.push_back(key);
+      }
+    }
+    return {};
+  }));
+  return crashed;
+}
+
+}  // namespace kedge::store
