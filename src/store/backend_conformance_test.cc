@@ -1,0 +1,495 @@
+// What a store promises, on each of its databases.
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <future>
+#include <limits>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "core/hash.h"
+#include "core/result.h"
+#include "core/scratch_folder.h"
+#include "store/store.h"
+#include "store/test_log.h"
+#include "store/test_postgres.h"
+
+namespace kedge::store {
+namespace {
+
+using nlohmann::json;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr std::int64_t kNow = 1'794'719'617'000'000;
+constexpr std::int64_t kSecond = 1'000'000;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+class BackendTest : public testing::TestWithParam<std::string_view> {
+ protected:
+  void SetUp() override {
+    if (GetParam() == "sqlite") {
+      address_ = folder_.path().string();
+    } else if (TestPostgres::instance().is_running()) {
+      address_ = TestPostgres::instance().make_database();
+    } else {
+      GTEST_SKIP() << TestPostgres::instance().why_not();
+    }
+    reopen();
+  }
+
+  void reopen(std::int64_t now_us = kNow) {
+    store_.reset();
+    auto opened = Store::open(address_, now_us);
+    ASSERT_TRUE(opened) << opened.error().message;
+    store_ = std::move(*opened);
+  }
+
+  RunKey make_run(const std::string& id, const RunPatch& patch = {}) {
+    const RunKey key{"mnist", id};
+    const auto made = store_->create_run(key, patch, kNow);
+    EXPECT_TRUE(made) << made.error().message;
+    return key;
+  }
+
+  IngestAnswer ingest(const RunKey& key, const std::string& writer, std::uint64_t from_seq,
+                      const std::string& frames) {
+    const auto answer = store_->ingest({key, writer, from_seq, frames}, kNow);
+    EXPECT_TRUE(answer) << answer.error().message;
+    return answer.value_or(IngestAnswer());
+  }
+
+  std::vector<std::string> find_ids(const Search& search) {
+    const auto found = store_->search(search, kNow);
+    EXPECT_TRUE(found) << found.error().message;
+    std::vector<std::string> ids;
+    for (const store::Run& run : found->runs) {
+      ids.push_back(run.facts.id);
+    }
+    return ids;
+  }
+
+  std::vector<double> values_of(const RunKey& key, const std::string& name) {
+    const auto curve = store_->read_history(key, name);
+    EXPECT_TRUE(curve) << curve.error().message;
+    std::vector<double> values;
+    for (const track::Point& point : curve->points) {
+      values.push_back(point.value);
+    }
+    return values;
+  }
+
+  ScratchFolder folder_;
+  std::string address_;
+  std::unique_ptr<Store> store_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Each, BackendTest, testing::Values("sqlite", "postgres"),
+                         [](const auto& test) { return std::string(test.param); });
+
+TEST_P(BackendTest, a_run_is_created_changed_found_again_and_deleted) {
+  RunPatch patch{.name = "steady-lantern", .user = "ann", .tags = {{"paper", "x"}}};
+  patch.config = {{"optimizer", {{"lr", 0.1}, {"name", "adam"}}}, {"seed", 7}};
+  const RunKey key = make_run("r1", patch);
+  EXPECT_FALSE(store_->create_run(key, {}, kNow)->is_created);
+  RunPatch change{.notes = "better", .tags = {{"paper"}}};
+  change.config = {{"optimizer", {{"lr", 0.2}, {"name", nullptr}}}};
+  change.summary = {{"best", 0.5}, {"verdict", "good"}};
+  ASSERT_TRUE(store_->patch_run(key, change, kNow));
+  reopen();
+  const auto run = store_->find_run(key);
+  ASSERT_TRUE(run);
+  EXPECT_EQ(run->facts.name, "steady-lantern");
+  EXPECT_EQ(run->facts.user, "ann");
+  EXPECT_EQ(run->facts.notes, "better");
+  EXPECT_THAT(run->facts.tags, ElementsAre("paper"));
+  EXPECT_EQ(run->config, (json{{"optimizer", {{"lr", 0.2}}}, {"seed", 7}}));
+  EXPECT_EQ(run->summary["verdict"]["last"], "good");
+  ASSERT_TRUE(store_->delete_run(key));
+  EXPECT_EQ(store_->find_run(key).error().kind, ErrorKind::NotFound);
+  EXPECT_EQ(store_->patch_run(key, change, kNow).error().kind, ErrorKind::NotFound);
+  EXPECT_TRUE(store_->create_run(key, {}, kNow)->is_created);
+  EXPECT_EQ(store_->find_run(key)->config, json::object());
+}
+
+TEST_P(BackendTest, names_that_cannot_be_addresses_are_refused) {
+  EXPECT_EQ(store_->create_run({"a/b", "x"}, {}, kNow).error().kind, ErrorKind::Usage);
+  EXPECT_EQ(store_->create_run({"a", ".."}, {}, kNow).error().kind, ErrorKind::Usage);
+  const auto made_up = store_->create_run({"a", ""}, {}, kNow);
+  ASSERT_TRUE(made_up);
+  EXPECT_THAT(made_up->run.facts.id, testing::MatchesRegex("20261115-051337-[a-z0-9]{6}"));
+}
+
+TEST_P(BackendTest, runs_are_searched_by_config_and_metrics_ordered_and_paged) {
+  for (int i = 0; i < 10; ++i) {
+    RunPatch patch{.created_us = kNow + i};
+    patch.config = {{"lr", i % 2 == 0 ? 0.1 : 0.01}};
+    const RunKey key = make_run(fmt::format("r{}", i), patch);
+    ASSERT_TRUE(store_->log(key, {{"val/acc", 1, 0.1 * i}}, kNow));
+  }
+  for (const bool is_reopened : {false, true}) {
+    if (is_reopened) {
+      reopen();
+    }
+    EXPECT_THAT(find_ids({.filter = "config.lr = 0.1 and val/acc > 0.3"}),
+                ElementsAre("r8", "r6", "r4"));
+    EXPECT_THAT(find_ids({.order = {"summary.val/acc"}, .limit = 2, .offset = 3}),
+                ElementsAre("r3", "r4"));
+    EXPECT_THAT(find_ids({.project = "other"}), IsEmpty());
+    const auto page = store_->search(
+        {.limit = 1, .fields = {{"config.lr", "summary.val/acc", "summary.none"}}}, kNow);
+    ASSERT_TRUE(page);
+    EXPECT_EQ(page->total, 10U);
+    EXPECT_EQ(page->runs.at(0).config, (json{{"lr", 0.01}}));
+    EXPECT_EQ(page->runs.at(0).summary.size(), 1U);
+    EXPECT_EQ(page->runs.at(0).summary["val/acc"]["count"], 1);
+  }
+  EXPECT_EQ(store_->search({.filter = "lr <"}, kNow).error().kind, ErrorKind::Usage);
+  ASSERT_THAT(store_->list_projects(), SizeIs(1));
+  EXPECT_EQ(store_->list_projects()[0].run_count, 10U);
+  EXPECT_EQ(store_->list_projects()[0].running_count, 10U);
+}
+
+TEST_P(BackendTest, every_value_is_kept_not_a_number_and_infinities_too) {
+  const RunKey key = make_run("r");
+  const std::vector<double> values = {1, std::nan(""), kInfinity, -kInfinity, -0.0, 5e-324};
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    ASSERT_TRUE(store_->log(key, {{"x", static_cast<std::int64_t>(i), values[i]}}, kNow));
+  }
+  ASSERT_TRUE(store_->log(key, {{"y", 1, std::nan("")}}, kNow));
+  for (const bool is_sealed : {false, true}) {
+    if (is_sealed) {
+      ASSERT_TRUE(store_->patch_run(key, {.state = RunState::Finished}, kNow));
+    }
+    reopen();
+    const auto points = store_->read_history(key, "x")->points;
+    ASSERT_EQ(points.size(), values.size());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      EXPECT_EQ(std::bit_cast<std::uint64_t>(points[i].value),
+                std::bit_cast<std::uint64_t>(values[i]));
+    }
+    const json summary = store_->find_run(key)->summary;
+    EXPECT_EQ(summary["x"]["min"], "-Infinity");
+    EXPECT_EQ(summary["x"]["max"], "Infinity");
+    EXPECT_EQ(summary["x"]["last"], 5e-324);
+    EXPECT_EQ(summary["y"]["last"], "NaN");
+  }
+}
+
+// Many commits: the journal grows, is sealed into chunks that grow, and starts again.
+TEST_P(BackendTest, points_of_many_commits_come_back_in_order) {
+  const RunKey key = make_run("r");
+  constexpr int kSteps = 20'000;
+  std::vector<LogPoint> points;
+  for (int i = 0; i < kSteps; ++i) {
+    points.push_back({"a", i, std::sin(i), kNow + i});
+    if (i % 3 == 0) {
+      points.push_back({"b", i, 1.0 * i, kNow + i});
+    }
+    if (points.size() >= 499 || i == kSteps - 1) {
+      ASSERT_TRUE(store_->log(key, std::exchange(points, {}), kNow));
+    }
+  }
+  for (const bool is_reopened : {false, true}) {
+    if (is_reopened) {
+      reopen();
+    }
+    const auto a = store_->read_history(key, "a")->points;
+    ASSERT_EQ(a.size(), kSteps);
+    for (int i = 0; i < kSteps; ++i) {
+      const auto& point = a[static_cast<std::size_t>(i)];
+      ASSERT_EQ(point.step, i);
+      ASSERT_EQ(point.value, std::sin(i));
+      ASSERT_EQ(point.time_us, kNow + i);
+    }
+    const auto metrics = store_->list_metrics(key);
+    ASSERT_TRUE(metrics);
+    ASSERT_THAT(*metrics, SizeIs(2));
+    EXPECT_EQ((*metrics)[1].summary.count, 6667U);
+    EXPECT_EQ((*metrics)[1].summary.max, 19'998);
+    EXPECT_EQ((*metrics)[1].summary.first_us, kNow);
+  }
+  std::int64_t chunks = 0;
+  ASSERT_TRUE(store_->read([&](Database& database) -> Result<void> {
+    chunks = KEDGE_TRY(database.query_integer("SELECT count(*) FROM chunks", {}));
+    return {};
+  }));
+  EXPECT_GE(chunks, 5);
+  EXPECT_LE(chunks, 26);  // a few full ones and, of each series, one per doubling
+}
+
+std::string make_log(std::uint64_t from, std::uint64_t to) {
+  std::string frames;
+  for (std::uint64_t seq = from; seq < to; ++seq) {
+    frames += make_frame({"scalars",
+                          seq,
+                          kNow + static_cast<std::int64_t>(seq),
+                          static_cast<std::int64_t>(seq),
+                          {{"loss", 1.0 / (1.0 + static_cast<double>(seq))}}});
+  }
+  return frames;
+}
+
+// The chain, computed here by hand.
+std::string chain_digest(std::uint64_t count) {
+  std::uint64_t value = 0;
+  for (std::uint64_t seq = 0; seq < count; ++seq) {
+    std::string bytes(reinterpret_cast<const char*>(&value), sizeof value);
+    bytes += make_log(seq, seq + 1).substr(8);
+    value = xxh3_64(as_bytes(bytes));
+  }
+  return fmt::format("{:016x}", value);
+}
+
+TEST_P(BackendTest, each_record_of_a_log_counts_once_however_often_it_comes) {
+  const RunKey key{"mnist", "r"};
+  EXPECT_EQ(store_->find_source(key, "a1-r0")->next_seq, 0U);
+  EXPECT_EQ(ingest(key, "a1-r0", 0, make_log(0, 10)).accepted, 10U);
+  EXPECT_EQ(ingest(key, "a1-r0", 0, make_log(0, 10)).accepted, 0U);
+  EXPECT_EQ(ingest(key, "a1-r0", 5, make_log(5, 20)).accepted, 10U);
+  const IngestAnswer gap = ingest(key, "a1-r0", 21, make_log(21, 30));
+  EXPECT_TRUE(gap.is_gap);
+  EXPECT_EQ(gap.state.next_seq, 20U);
+  reopen();
+  EXPECT_EQ(ingest(key, "a1-r0", 3, make_log(3, 25)).accepted, 5U);
+  const auto state = store_->find_source(key, "a1-r0");
+  ASSERT_TRUE(state);
+  EXPECT_EQ(state->next_seq, 25U);
+  EXPECT_EQ(state->offset, make_log(0, 25).size());
+  EXPECT_EQ(state->digest, chain_digest(25));
+  std::vector<double> expected;
+  for (int i = 0; i < 25; ++i) {
+    expected.push_back(1.0 / (1.0 + i));
+  }
+  EXPECT_EQ(values_of(key, "loss"), expected);
+  EXPECT_EQ(store_->find_facts(key)->last_step, 24);
+}
+
+TEST_P(BackendTest, damaged_frames_are_refused_whole) {
+  const RunKey key{"mnist", "r"};
+  std::string frames = make_log(0, 3);
+  frames[frames.size() - 2] ^= 1;
+  EXPECT_EQ(store_->ingest({key, "a1-r0", 0, frames}, kNow).error().kind, ErrorKind::Corrupt);
+  frames = make_log(0, 3);
+  frames.pop_back();
+  EXPECT_EQ(store_->ingest({key, "a1-r0", 0, frames}, kNow).error().kind, ErrorKind::Corrupt);
+  // A whole frame in the wrong place.
+  EXPECT_EQ(store_->ingest({key, "a1-r0", 0, make_log(1, 3)}, kNow).error().kind,
+            ErrorKind::Corrupt);
+  EXPECT_FALSE(store_->find_facts(key));
+}
+
+TEST_P(BackendTest, a_log_tells_of_attempts_tags_console_records_and_the_end) {
+  const RunKey key{"mnist", "r"};
+  std::string frames;
+  frames += make_frame(
+      {"attempt",
+       0,
+       kNow,
+       0,
+       {{"attempt", 1}, {"from_step", 0}, {"host", "node1"}, {"changes", json::array()}}});
+  frames += make_frame({"tags", 1, kNow, 0, {{"tags", {"one", "two"}}}});
+  frames += make_frame({"console", 2, kNow + 1, 0, {{"line", "hello"}}});
+  frames +=
+      make_frame({"histogram", 3, kNow, 5, {{"key", "w"}, {"edges", {0, 1}}, {"counts", {3}}}});
+  frames +=
+      make_frame({"alert", 4, kNow, 6, {{"title", "hot"}, {"text", "very"}, {"level", "warning"}}});
+  frames += make_frame({"system", 5, kNow, 6, {{"cpu/percent", 12}}});
+  frames += make_frame({"system", 6, kNow + kSecond, 6, {{"cpu/percent", 13.5}}});
+  frames += make_frame({"summary", 7, kNow, 6, {{"val/acc", 0.9}}});
+  frames += make_frame({"unheard-of", 8, kNow, 6, {{"key", "k"}}});
+  frames += make_frame({"state", 9, kNow + 9, 6, {{"state", "interrupted"}}});
+  EXPECT_EQ(ingest(key, "a1-r0", 0, frames).accepted, 10U);
+  reopen();
+  const auto run = store_->find_run(key);
+  ASSERT_TRUE(run);
+  EXPECT_EQ(run->facts.state, RunState::Preempted);
+  EXPECT_EQ(run->facts.ended_us, kNow + 9);
+  EXPECT_EQ(run->facts.host, "node1");
+  EXPECT_THAT(run->facts.tags, ElementsAre("one", "two"));
+  EXPECT_EQ(run->summary["val/acc"]["last"], 0.9);
+  EXPECT_EQ(store_->read_console(key, 0, 10)->lines.at(0).text, "hello");
+  const auto records = store_->read_records(key, {.type = "histogram"});
+  ASSERT_TRUE(records);
+  ASSERT_THAT(records->records, SizeIs(1));
+  EXPECT_EQ(records->records[0].body["counts"], json({3}));
+  EXPECT_THAT(records->keys, ElementsAre("w"));
+  EXPECT_EQ(store_->list_alerts("mnist", 5)->at(0).record.body["text"], "very");
+  const auto cpu = store_->read_history(key, "cpu/percent", MetricKind::System);
+  ASSERT_TRUE(cpu);
+  ASSERT_THAT(cpu->points, SizeIs(2));  // at one step, and both count
+  EXPECT_EQ(cpu->points[1].value, 13.5);
+  EXPECT_EQ(store_->list_attempts(key)->at(0).state, "interrupted");
+}
+
+TEST_P(BackendTest, a_hundred_thousand_metric_names_fit) {
+  const RunKey key = make_run("r");
+  std::vector<LogPoint> points;
+  for (int i = 0; i < 100'000; ++i) {
+    points.push_back({fmt::format("layer/{}/norm", i), 1, 1.0 * i});
+  }
+  ASSERT_TRUE(store_->log(key, std::move(points), kNow));
+  reopen();
+  EXPECT_THAT(*store_->list_metrics(key), SizeIs(100'000));
+  EXPECT_THAT(values_of(key, "layer/77777/norm"), ElementsAre(77777));
+  EXPECT_THAT(find_ids({.filter = "layer/99999/norm = 99999"}), ElementsAre("r"));
+}
+
+TEST_P(BackendTest, names_that_are_not_utf8_are_kept_as_far_as_they_are) {
+  const RunKey key = make_run("r");
+  const std::string name(
+      "b\xff"
+      "d\0name",
+      8);
+  ASSERT_TRUE(store_->log(key,
+                          {{name, 1, 1},
+                           {"gr\xc3\xb6\xc3\x9f"
+                            "e",
+                            1, 2}},
+                          kNow));
+  ASSERT_TRUE(store_->log(key, {{name, 2, 3}}, kNow));
+  EXPECT_THAT(values_of(key, "b?d?name"), ElementsAre(1, 3));
+  EXPECT_THAT(values_of(key,
+                        "gr\xc3\xb6\xc3\x9f"
+                        "e"),
+              ElementsAre(2));
+}
+
+TEST_P(BackendTest, silent_runs_are_crashed_until_they_speak_again) {
+  const RunKey quiet = make_run("quiet");
+  const RunKey alive = make_run("alive");
+  const RunKey done = make_run("done", {.state = RunState::Finished});
+  ASSERT_TRUE(store_->heartbeat(alive, kNow + 50 * kSecond));
+  EXPECT_THAT(*store_->mark_crashed(kNow + 59 * kSecond), IsEmpty());
+  EXPECT_THAT(*store_->mark_crashed(kNow + 61 * kSecond), ElementsAre(quiet));
+  EXPECT_EQ(store_->find_facts(quiet)->state, RunState::Crashed);
+  EXPECT_EQ(store_->find_facts(quiet)->ended_us, kNow);
+  EXPECT_EQ(store_->find_facts(alive)->state, RunState::Running);
+  EXPECT_EQ(store_->find_facts(done)->state, RunState::Finished);
+  ASSERT_TRUE(store_->log(quiet, {{"x", 1, 1}}, kNow + 70 * kSecond));
+  EXPECT_EQ(store_->find_facts(quiet)->state, RunState::Running);
+  EXPECT_EQ(store_->find_facts(quiet)->ended_us, 0);
+  // While no server ran, nobody could speak.
+  reopen(kNow + 1000 * kSecond);
+  EXPECT_THAT(*store_->mark_crashed(kNow + 1059 * kSecond), IsEmpty());
+  EXPECT_THAT(*store_->mark_crashed(kNow + 1061 * kSecond), SizeIs(2));
+}
+
+TEST_P(BackendTest, changes_are_told_after_the_commit) {
+  std::vector<Change> heard;
+  store_->set_listener([&](std::span<const Change> changes) {
+    heard.insert(heard.end(), changes.begin(), changes.end());
+  });
+  const RunKey key = make_run("r");
+  ASSERT_TRUE(store_->log(key, {{"x", 41, 1}}, kNow));
+  ASSERT_TRUE(store_->heartbeat(key, kNow + 1));
+  ASSERT_TRUE(store_->add_console(key, {{.time_us = kNow, .text = "hi"}}, kNow));
+  ASSERT_TRUE(store_->delete_run(key));
+  store_->set_listener({});
+  std::vector<unsigned> whats;
+  for (const Change& change : heard) {
+    EXPECT_EQ(change.run, key);
+    whats.push_back(change.what);
+  }
+  EXPECT_THAT(whats, ElementsAre(kChangedFacts, kChangedMetrics, kChangedConsole, kRunDeleted));
+  EXPECT_EQ(heard.at(1).last_step, 41);
+}
+
+TEST_P(BackendTest, records_are_picked_by_type_key_and_step_the_newest_first_to_stay) {
+  const RunKey key = make_run("r");
+  std::vector<Record> records;
+  for (int i = 0; i < 6; ++i) {
+    records.push_back({"table", i % 2 == 0 ? "even" : "odd", i, kNow + i, 1, {{"i", i}}});
+  }
+  const std::string large(200'000, 'x');
+  records.push_back({"html", "page", 9, kNow, 1, {{"html", large}}});
+  ASSERT_TRUE(store_->add_records(key, std::move(records), kNow));
+  const auto odd = store_->read_records(key, {.type = "table", .key = "odd", .limit = 2});
+  ASSERT_TRUE(odd);
+  ASSERT_THAT(odd->records, SizeIs(2));
+  EXPECT_EQ(odd->records[0].body["i"], 3);
+  EXPECT_EQ(odd->records[1].body["i"], 5);
+  EXPECT_THAT(odd->keys, ElementsAre("even", "odd"));
+  EXPECT_THAT(store_->read_records(key, {.from_step = 2, .to_step = 4})->records, SizeIs(3));
+  EXPECT_EQ(store_->read_records(key, {.type = "html"})->records.at(0).body["html"], large);
+}
+
+TEST_P(BackendTest, console_lines_are_numbered_over_many_commits) {
+  const RunKey key = make_run("r");
+  for (int i = 0; i < 300; ++i) {
+    ASSERT_TRUE(store_->add_console(
+        key, {{.time_us = kNow + i, .text = fmt::format("line {} \xff", i)}}, kNow));
+  }
+  reopen();
+  ASSERT_TRUE(store_->add_console(key, {{.time_us = kNow, .text = "last"}}, kNow));
+  const auto page = store_->read_console(key, 198, 3);
+  ASSERT_TRUE(page);
+  EXPECT_EQ(page->total, 301U);
+  ASSERT_THAT(page->lines, SizeIs(3));
+  EXPECT_EQ(page->lines[1].n, 199U);
+  EXPECT_EQ(page->lines[1].text, "line 199 \xff");
+  EXPECT_EQ(page->lines[1].time_us, kNow + 199);
+  EXPECT_EQ(store_->read_console(key, 300, 100)->lines.at(0).text, "last");
+  EXPECT_THAT(store_->read_console(key, 999, 100)->lines, IsEmpty());
+}
+
+TEST_P(BackendTest, files_views_and_the_audit_trail_are_kept) {
+  const RunKey key = make_run("r");
+  ASSERT_TRUE(store_->bind_file(key, {"media/a.png", 10, "sha256:1"}));
+  ASSERT_TRUE(store_->bind_file(key, {"media/a.png", 20, "sha256:2"}));
+  ASSERT_TRUE(store_->put_view({"v1", "mine", "mnist", {{"x", 1}}}, kNow));
+  ASSERT_TRUE(store_->put_view({"v1", "mine", "mnist", {{"x", 2}}}, kNow));
+  ASSERT_TRUE(store_->add_audit({kNow, "ann", "run.delete", "mnist/x", {{"why", "old"}}}));
+  ASSERT_TRUE(store_->add_audit({kNow + 1, "bob", "login", "", {}}));
+  reopen();
+  ASSERT_THAT(*store_->list_files(key), SizeIs(1));
+  EXPECT_EQ((*store_->find_file(key, "media/a.png"))->digest, "sha256:2");
+  EXPECT_FALSE(*store_->find_file(key, "media/b.png"));
+  EXPECT_EQ(store_->list_views("mnist")->at(0).view["x"], 2);
+  EXPECT_THAT(*store_->list_views("other"), IsEmpty());
+  EXPECT_TRUE(*store_->delete_view("v1"));
+  EXPECT_FALSE(*store_->delete_view("v1"));
+  EXPECT_EQ(store_->list_audit(1)->at(0).who, "bob");
+  EXPECT_EQ(store_->list_audit(9)->at(1).detail["why"], "old");
+}
+
+TEST_P(BackendTest, a_refused_change_leaves_the_others_of_its_commit) {
+  const RunKey key = make_run("r");
+  std::vector<std::future<Result<std::uint64_t>>> answers;
+  for (int i = 0; i < 50; ++i) {
+    auto promise = std::make_shared<std::promise<Result<std::uint64_t>>>();
+    answers.push_back(promise->get_future());
+    const RunKey target = i % 10 == 9 ? RunKey{"mnist", "none"} : key;
+    store_->log(target, {{"x", i, 1.0 * i}}, kNow,
+                [promise](Result<std::uint64_t> result) { promise->set_value(std::move(result)); });
+  }
+  int refused = 0;
+  for (auto& answer : answers) {
+    refused += answer.get() ? 0 : 1;
+  }
+  EXPECT_EQ(refused, 5);
+  EXPECT_THAT(values_of(key, "x"), SizeIs(45));
+  EXPECT_FALSE(store_->change([](Database& database) { return database.run("NO SUCH SQL"); }));
+  EXPECT_TRUE(store_->log(key, {{"x", 100, 1}}, kNow));
+}
+
+TEST_P(BackendTest, a_second_server_is_told_that_the_store_is_in_use) {
+  const auto second = Store::open(address_, kNow);
+  ASSERT_FALSE(second);
+  EXPECT_THAT(second.error().message, HasSubstr("is in use by"));
+}
+
+}  // namespace
+}  // namespace kedge::store
