@@ -1,16 +1,19 @@
 import { callApi, loginNeeded } from './client';
 
+const DAY_S = 86400;
+
 export interface Me {
   user: string;
   role: 'view' | 'write' | 'admin';
   auth: boolean; // false: the server asks nobody to log in
-  shared?: boolean;
+  project?: string; // set: the caller sees only this project
+  shared?: boolean; // through a read-only link
 }
 
 export interface Token {
   id: string;
   name: string;
-  role: string;
+  scopes: string[];
   created_us: number;
   expires_us?: number | null;
 }
@@ -36,10 +39,11 @@ export async function loadTokens(signal?: AbortSignal): Promise<Token[]> {
 /** The token itself is in this answer and nowhere else: the server keeps only its hash. */
 export async function createToken(
   name: string,
-  role: string,
+  scope: string,
   days: number,
 ): Promise<{ id: string; token: string }> {
-  return callApi('tokens', { method: 'POST', body: { name, role, days } });
+  const body = { name, scopes: [scope], expires_in_s: days * DAY_S };
+  return callApi('tokens', { method: 'POST', body });
 }
 
 export async function deleteToken(id: string): Promise<void> {
@@ -60,7 +64,7 @@ export async function createShare(
   project: string,
   days: number,
 ): Promise<Share & { token: string }> {
-  return callApi('shares', { method: 'POST', body: { project, days } });
+  return callApi('shares', { method: 'POST', body: { project, expires_in_s: days * DAY_S } });
 }
 
 export async function deleteShare(id: string): Promise<void> {

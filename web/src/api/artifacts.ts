@@ -95,17 +95,3 @@ export interface Model {
 export async function loadModels(signal?: AbortSignal): Promise<Model[]> {
   return (await callApi<{ models: Model[] }>('models', { signal })).models;
 }
-
-export interface Alert extends RunRef {
-  run_name?: string;
-  title: string;
-  text: string;
-  level: string;
-  step?: number;
-  time_us: number;
-}
-
-export async function loadAlerts(project: string, signal?: AbortSignal): Promise<Alert[]> {
-  const query = `alerts?project=${encodeURIComponent(project)}`;
-  return (await callApi<{ alerts: Alert[] }>(query, { signal })).alerts;
-}

@@ -22,6 +22,8 @@ export interface SeriesRequest {
 
 export async function loadSeries(want: SeriesRequest, signal?: AbortSignal): Promise<Series[]> {
   if (want.runs.length === 0 || want.keys.length === 0) return [];
+  // The API counts times in microseconds, charts in seconds.
+  const scale = want.x === 'time' ? 1e6 : 1;
   const body: Record<string, unknown> = {
     runs: want.runs.map(({ project, id }) => ({ project, id })),
     keys: want.keys,
@@ -30,8 +32,8 @@ export async function loadSeries(want: SeriesRequest, signal?: AbortSignal): Pro
     points: want.points,
   };
   if (want.range) {
-    body['from'] = want.range[0];
-    body['to'] = want.range[1];
+    body['from'] = want.range[0] * scale;
+    body['to'] = want.range[1] * scale;
   }
   const answer = await callApi<{ series: WireSeries[] }>('series', {
     method: 'POST',
@@ -41,7 +43,7 @@ export async function loadSeries(want: SeriesRequest, signal?: AbortSignal): Pro
   return answer.series.map((s) => ({
     id: s.id,
     key: s.key,
-    x: s.x.map(fromWire),
+    x: s.x.map((v) => fromWire(v) / scale),
     y: s.y.map(fromWire),
     count: s.count,
     isSampled: s.sampled,

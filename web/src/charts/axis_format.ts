@@ -21,3 +21,18 @@ export function tickY(value: number, metric: string): string {
   }
   return formatShort(value);
 }
+
+const DAY_S = 86400;
+
+/** Hours and minutes; the day where it changes. */
+export function tickTimes(ticks: readonly number[], step: number): string[] {
+  let day = '';
+  return ticks.map((t) => {
+    const text = formatDate(t * 1e6);
+    const today = text.slice(5, 10);
+    const isNew = day !== '' && today !== day;
+    day = today;
+    if (step >= DAY_S || isNew) return today;
+    return step < 60 ? text.slice(11) : text.slice(11, 16);
+  });
+}

@@ -5,6 +5,7 @@ import { Icon } from '../ui/icon';
 interface Props {
   view: View;
   metrics: string[];
+  isFull?: boolean; // one chart: nothing to find, no rows
   onView: (patch: Partial<View>, push?: boolean) => void;
 }
 
@@ -17,21 +18,23 @@ const AXIS_NAMES: Record<string, string> = {
 };
 
 /** Every setting of the charts, one click away and in one line. */
-export function ChartToolbar({ view, metrics, onView }: Props) {
+export function ChartToolbar({ view, metrics, isFull = false, onView }: Props) {
   return (
     <div class="toolbar" role="toolbar" aria-label="Chart settings">
-      <span class="find">
-        <Icon name="search" />
-        <input
-          id="find-charts"
-          class="field"
-          type="search"
-          placeholder="Charts: part of a name"
-          aria-label="Find charts by name"
-          value={view.find}
-          onInput={(event) => onView({ find: event.currentTarget.value })}
-        />
-      </span>
+      {!isFull && (
+        <span class="find">
+          <Icon name="search" />
+          <input
+            id="find-charts"
+            class="field"
+            type="search"
+            placeholder="Charts: part of a name"
+            aria-label="Find charts by name"
+            value={view.find}
+            onInput={(event) => onView({ find: event.currentTarget.value })}
+          />
+        </span>
+      )}
       <label class="pair">
         x
         <select
@@ -94,21 +97,23 @@ export function ChartToolbar({ view, metrics, onView }: Props) {
           <Icon name="close" /> zoom
         </Button>
       )}
-      <label class="pair push">
-        per row
-        <select
-          class="field"
-          value={view.perRow}
-          onChange={(event) => onView({ perRow: Number(event.currentTarget.value) })}
-        >
-          <option value="0">fit</option>
-          {[1, 2, 3, 4, 5].map((n) => (
-            <option key={n} value={n}>
-              {n}
-            </option>
-          ))}
-        </select>
-      </label>
+      {!isFull && (
+        <label class="pair push">
+          per row
+          <select
+            class="field"
+            value={view.perRow}
+            onChange={(event) => onView({ perRow: Number(event.currentTarget.value) })}
+          >
+            <option value="0">fit</option>
+            {[1, 2, 3, 4, 5].map((n) => (
+              <option key={n} value={n}>
+                {n}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
     </div>
   );
 }

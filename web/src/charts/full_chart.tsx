@@ -35,7 +35,7 @@ export function FullChart(props: Props) {
   ]);
   return (
     <div class="full-sheet" role="dialog" aria-label={`Large chart of ${metric}`}>
-      <ChartToolbar view={view} metrics={metrics} onView={onView} />
+      <ChartToolbar view={view} metrics={metrics} onView={onView} isFull />
       <div class="full-body">
         <div ref={stage} class="stage">
           {height > 0 && (

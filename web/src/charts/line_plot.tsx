@@ -10,11 +10,17 @@ import { plotOptions } from './plot_options';
 import type { PlotSettings } from './plot_options';
 import { readAt } from './readout';
 
+/** Where the pointer is: inside the chart, and from the left of the page. */
+export interface Place {
+  left: number;
+  pageLeft: number;
+}
+
 interface Props {
   drawing: Drawing;
   settings: PlotSettings;
   /** Null when the pointer has left all charts. */
-  onRead: (readout: Readout | null, isOwn: boolean, place: { left: number; top: number }) => void;
+  onRead: (readout: Readout | null, isOwn: boolean, place: Place) => void;
   onZoom: (range: [number, number] | null) => void;
 }
 
@@ -36,10 +42,11 @@ export function LinePlot({ drawing, settings, onRead, onZoom }: Props) {
     if (!box.current) return undefined;
     const report = (u: uPlot) => {
       const isOwn = u.cursor.event !== undefined && u.over.matches(':hover');
-      const { left = -1, top = -1 } = u.cursor;
+      const { left = -1 } = u.cursor;
       const readout = left < 0 ? null : readAt(u, state.current.drawing);
       if (isOwn && readout) lightNearest(u, state.current.drawing);
-      state.current.onRead(readout, isOwn, { left, top });
+      const pageLeft = u.over.getBoundingClientRect().left + left;
+      state.current.onRead(readout, isOwn, { left, pageLeft });
     };
     const select = (u: uPlot) => {
       const { left, width } = u.select;
@@ -77,9 +84,20 @@ export function LinePlot({ drawing, settings, onRead, onZoom }: Props) {
   return <div ref={box} class="plot" />;
 }
 
+const FADED = 0.14;
+
+/** All that belongs to the lit run or group stays as it is, the rest fades. */
 function light(plot: uPlot, drawing: Drawing, id: string): void {
-  const at = drawing.strokes.findIndex((s) => s.id === id && s.role === 'line');
-  plot.setSeries(at < 0 ? null : at + 1, { focus: at >= 0 });
+  const isHere = id !== '' && drawing.strokes.some((stroke) => stroke.id === id);
+  let isChanged = false;
+  drawing.strokes.forEach((stroke, i) => {
+    const series = plot.series[i + 1];
+    const alpha = !isHere || stroke.id === id ? 1 : FADED;
+    if (!series || (series.alpha ?? 1) === alpha) return;
+    series.alpha = alpha;
+    isChanged = true;
+  });
+  if (isChanged) plot.redraw(false);
 }
 
 const NEAR_PX = 24;

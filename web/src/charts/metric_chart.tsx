@@ -12,8 +12,14 @@ import { saveDrawing } from './export';
 import { litRun } from './hover';
 import type { Readout } from './hover';
 import { LinePlot } from './line_plot';
+import type { Place } from './line_plot';
 import { ReadoutBox } from './readout_box';
 import { useSize, useVisible } from './element_size';
+
+interface Hover extends Place {
+  readout: Readout;
+  isOwn: boolean;
+}
 
 export interface ChartProps {
   metric: string;
@@ -46,12 +52,7 @@ export function MetricChart(props: ChartProps) {
     () => draw(loaded.data ?? [], runs, { ...view, isGrouped }),
     [loaded.data, runs, view.smooth, view.spread, view.logX, view.logY, isGrouped],
   );
-  const [hover, setHover] = useState<{
-    readout: Readout;
-    isOwn: boolean;
-    left: number;
-    top: number;
-  }>();
+  const [hover, setHover] = useState<Hover>();
   const lit = hover?.readout.rows.find((row) => row.id === litRun.value) ?? hover?.readout.rows[0];
   const isEmpty = loaded.data !== undefined && drawing.strokes.length === 0;
 

@@ -2,10 +2,11 @@
 import type uPlot from 'uplot';
 import { withAlpha } from '../lib/colours';
 import { token } from '../lib/theme';
-import { tickX, tickY } from './axis_format';
+import { tickTimes, tickX, tickY } from './axis_format';
 import { innerRange } from './drawing';
 import type { Drawing, Stroke } from './drawing';
 import { SYNC_KEY } from './hover';
+import { reachOf } from './readout';
 
 export interface PlotSettings {
   metric: string;
@@ -19,7 +20,7 @@ export interface PlotSettings {
 }
 
 const FONT = '11px Inter, -apple-system, "Segoe UI", Roboto, "Liberation Sans", Arial, sans-serif';
-const FEW_POINTS = 40;
+const FEW_POINTS = 15;
 
 export function plotOptions(
   settings: PlotSettings,
@@ -35,7 +36,6 @@ export function plotOptions(
     height,
     padding: [8, 10, 0, 0],
     legend: { show: false },
-    focus: { alpha: 0.18 },
     scales: {
       x: {
         time: settings.xAxis === 'time',
@@ -44,7 +44,7 @@ export function plotOptions(
       },
       y: {
         distr: settings.logY ? 3 : 1,
-        ...(inner && inner[0] < inner[1] ? { range: () => padded(inner) } : {}),
+        ...yRange(settings, inner),
       },
     },
     axes: [
@@ -52,9 +52,10 @@ export function plotOptions(
         ...axis,
         size: 26,
         space: 64,
-        ...(settings.xAxis === 'time'
-          ? {}
-          : { values: (_, ticks) => ticks.map((v) => tick(v, (t) => tickX(t, settings.xAxis))) }),
+        values: (_, ticks, __, ___, step) =>
+          settings.xAxis === 'time'
+            ? tickTimes(ticks, step)
+            : ticks.map((v) => tick(v, (t) => tickX(t, settings.xAxis))),
       },
       {
         ...axis,
@@ -72,10 +73,25 @@ export function plotOptions(
       sync: { key: SYNC_KEY, scales: ['x', null] },
       drag: { x: true, y: false, setScale: false },
       points: { size: 6, width: 1.5 },
-      dataIdx: (plot, column, at) => nearest(plot.data[column] ?? [], at),
+      dataIdx: (plot, column, at) =>
+        isRead(current(), column) ? nearestInReach(plot, column, at) : NOWHERE,
       bind: { dblclick: () => () => null },
     },
     hooks: { ...hooks, draw: [...(hooks.draw ?? []), (plot) => drawMarks(plot, current())] },
+  };
+}
+
+type RangeOption = { range?: uPlot.Scale.Range };
+
+/** Logarithmic axes end near the data, not at the next power of ten. */
+function yRange(settings: PlotSettings, inner: [number, number] | undefined): RangeOption {
+  if (inner && inner[0] < inner[1] && !settings.logY) return { range: () => padded(inner) };
+  if (!settings.logY) return {};
+  return {
+    range: (_, low, high) => {
+      const [from, to] = inner && inner[0] > 0 ? inner : [low, high];
+      return from > 0 && to > 0 ? [from / 1.15, to * 1.15] : [0.1, 1];
+    },
   };
 }
 
@@ -108,6 +124,22 @@ function strokeStyle(stroke: Stroke): uPlot.Series {
     width: isLine ? 1.6 : 1,
     points: { show: isLine && stroke.length <= FEW_POINTS, size: 4, fill: stroke.colour },
   };
+}
+
+/** uPlot shows no point there. */
+const NOWHERE = null as unknown as number;
+
+function isRead(drawing: Drawing, column: number): boolean {
+  return column === 0 || drawing.strokes[column - 1]?.role === 'line';
+}
+
+function nearestInReach(plot: uPlot, column: number, at: number): number {
+  const index = nearest(plot.data[column] ?? [], at);
+  const there = plot.posToVal(plot.cursor.left ?? 0, 'x');
+  const stretch = (plot.scales['x']?.max ?? 0) - (plot.scales['x']?.min ?? 0);
+  const length = plot.data[0].length;
+  const distance = Math.abs((plot.data[0][index] ?? NaN) - there);
+  return distance <= reachOf(length, stretch) ? index : NOWHERE;
 }
 
 /** The closest place that holds a value; joined data has none where other runs have their points. */

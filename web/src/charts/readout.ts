@@ -18,7 +18,7 @@ export function readAt(plot: uPlot, drawing: Drawing): Readout | null {
     const index = plot.cursor.idxs?.[i + 1];
     const value = index === null || index === undefined ? null : plot.data[i + 1]?.[index];
     const own = index === null || index === undefined ? NaN : (xs[index] ?? NaN);
-    if (typeof value !== 'number' || Math.abs(own - at) > gapLimit(stroke.length, view)) return;
+    if (typeof value !== 'number' || Math.abs(own - at) > reachOf(stroke.length, view)) return;
     if (Math.abs(own - at) < closest) {
       closest = Math.abs(own - at);
       x = own;
@@ -29,6 +29,7 @@ export function readAt(plot: uPlot, drawing: Drawing): Readout | null {
   return { x, rows };
 }
 
-function gapLimit(length: number, view: number): number {
+/** How far from a point the pointer may be to read it. */
+export function reachOf(length: number, view: number): number {
   return view * Math.max(REACH, 1 / Math.max(length, 1));
 }

@@ -1,26 +1,36 @@
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { formatY } from './axis_format';
 import { litRun } from './hover';
 import type { Readout } from './hover';
+import type { Place } from './line_plot';
 
 interface Props {
   readout: Readout;
-  place: { left: number; top: number };
+  place: Place;
   width: number;
   xText: string;
   metric: string;
 }
 
 const MAX_ROWS = 16;
+const AXIS = 52; // the width of the y axis
+const GAP = 14;
+const WIDTH = 240;
 
 /** All runs at the pointer; the lit one stands out, and stays in even when the list is cut. */
 export function ReadoutBox({ readout, place, width, xText, metric }: Props) {
   const lit = readout.rows.findIndex((row) => row.id === litRun.value);
   const first = Math.max(0, Math.min(lit - MAX_ROWS / 2, readout.rows.length - MAX_ROWS));
   const rows = readout.rows.slice(first, first + MAX_ROWS);
-  const isLeft = place.left > width / 2;
-  const side = isLeft ? { right: width - place.left + 4 } : { left: place.left + 70 };
+  const box = useRef<HTMLDivElement>(null);
+  const [own, setOwn] = useState(WIDTH);
+  useLayoutEffect(() => setOwn(box.current?.offsetWidth ?? WIDTH), [readout]);
+  const isLeft = place.pageLeft + GAP + own > innerWidth - GAP;
+  const side = isLeft
+    ? { right: width - place.left - AXIS + GAP }
+    : { left: place.left + AXIS + GAP };
   return (
-    <div class="readout" style={side} role="status">
+    <div ref={box} class="readout" style={side} role="status">
       <div class="at">{xText}</div>
       <table>
         <tbody>

@@ -1,4 +1,5 @@
-import { loadAlerts } from '../api/artifacts';
+import { loadAlerts } from '../api/alerts';
+import type { Alert } from '../api/alerts';
 import { now } from '../lib/clock';
 import { useLive } from '../lib/live';
 import { formatAgo, formatDate } from '../lib/numbers';
@@ -31,23 +32,28 @@ export function AlertsPage({ project }: { project: string }) {
         <h1>Alerts</h1>
         <ol class="alerts">
           {alerts.data?.map((alert, i) => (
-            <li key={i} class={`alert ${alert.level}`}>
-              <div class="row">
-                <b>{alert.title}</b>
-                <span class="faint">{alert.level}</span>
-                <span class="faint push" title={formatDate(alert.time_us)}>
-                  {formatAgo(alert.time_us, now.value)}
-                </span>
-              </div>
-              <p>{alert.text}</p>
-              <a href={linkTo(['p', alert.project, 'run', alert.id])}>
-                {alert.run_name ?? alert.id}
-              </a>
-              {alert.step !== undefined && <span class="faint"> at step {alert.step}</span>}
-            </li>
+            <AlertLine key={i} alert={alert} />
           ))}
         </ol>
       </div>
     </div>
+  );
+}
+
+function AlertLine({ alert }: { alert: Alert }) {
+  const { title, text, level } = alert.body;
+  return (
+    <li class={`alert ${String(level ?? 'info')}`}>
+      <div class="row">
+        <b>{String(title ?? '')}</b>
+        <span class="faint">{String(level ?? '')}</span>
+        <span class="faint push" title={formatDate(alert.time_us)}>
+          {formatAgo(alert.time_us, now.value)}
+        </span>
+      </div>
+      <p>{String(text ?? '')}</p>
+      <a href={linkTo(['p', alert.project, 'run', alert.id])}>{alert.id}</a>
+      <span class="faint"> at step {alert.step}</span>
+    </li>
   );
 }

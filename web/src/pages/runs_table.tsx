@@ -18,6 +18,7 @@ interface Props {
 
 export const ROW = 26;
 const NAME_WIDTH = 250;
+const NARROW_NAME = 170;
 
 const WIDTHS: Record<string, number> = {
   state: 96,
@@ -30,8 +31,9 @@ const WIDTHS: Record<string, number> = {
   host: 110,
 };
 
-function widthOf(column: string): number {
-  return WIDTHS[column] ?? Math.max(86, Math.min(190, columnTitle(column).length * 7 + 26));
+function widthOf(column: string, isGrouped: boolean): number {
+  const least = isGrouped ? 132 : 86;
+  return WIDTHS[column] ?? Math.max(least, Math.min(190, columnTitle(column).length * 7 + 26));
 }
 
 /** Ten thousand rows, of which only those in view are drawn. */
@@ -39,8 +41,11 @@ export function RunsTable({ rows, view, cursor, colours, now, actions, onOrder }
   const box = useRef<HTMLDivElement>(null);
   const { first, last, top } = useWindow(box, ROW, rows.length, ROW);
   const columns = view.columns;
-  const template = `minmax(${NAME_WIDTH}px, 1.6fr) ${columns.map((c) => `minmax(${widthOf(c)}px, 1fr)`).join(' ')}`;
-  const minWidth = NAME_WIDTH + columns.reduce((sum, c) => sum + widthOf(c), 0);
+  const isGrouped = view.group !== '';
+  const nameWidth = innerWidth < 760 ? NARROW_NAME : NAME_WIDTH;
+  const widths = columns.map((column) => widthOf(column, isGrouped));
+  const template = `minmax(${nameWidth}px, 1.6fr) ${widths.map((w) => `minmax(${w}px, 1fr)`).join(' ')}`;
+  const minWidth = nameWidth + widths.reduce((sum, w) => sum + w, 0);
   useKeepInView(box, cursor);
   const layout = useMemo(() => ({ gridTemplateColumns: template }), [template]);
   return (

@@ -66,7 +66,7 @@ export function Tokens() {
             {tokens.data?.map((token) => (
               <tr key={token.id}>
                 <td>{token.name}</td>
-                <td>{token.role}</td>
+                <td>{token.scopes.join(', ')}</td>
                 <td class="muted">{formatDate(token.created_us)}</td>
                 <td class="muted">{token.expires_us ? formatDate(token.expires_us) : 'never'}</td>
                 <td>
