@@ -1,5 +1,5 @@
-// Live updates: one stream of server-sent events per project. A listener hears which runs changed, or, after a
-// gap in the connection, that it has to look at everything again.
+// Live updates: one stream of server-sent events per project. A listener hears which runs
+// changed, or, after a gap in the connection, that it has to look at everything again.
 import { signal } from '@preact/signals';
 import { apiUrl, reachable } from './client';
 

@@ -1,4 +1,5 @@
-// The shapes of the server's JSON (docs: /api/v1/openapi.json). Golden examples: tests/fixtures/api.
+// The shapes of the server's JSON (docs: /api/v1/openapi.json). Golden examples:
+// tests/fixtures/api.
 
 /** JSON has no NaN and no infinities: the server writes them as these strings. */
 export type WireNumber = number | 'NaN' | 'Infinity' | '-Infinity';

@@ -1,4 +1,5 @@
-// A chart as an SVG text of its own: what the export buttons save, fit for a paper (white ground, real text).
+// A chart as an SVG text of its own: what the export buttons save, fit for a paper (white ground,
+// real text).
 import { tickX, tickY } from './axis_format';
 import type { Drawing, Stroke } from './drawing';
 import { makeScale } from './ticks';
@@ -90,7 +91,9 @@ function gridSvg(x: Scale, y: Scale, axes: SvgAxes): string {
     );
   });
   const middle = (LEFT + WIDTH - RIGHT) / 2;
-  const name = `<text x="${middle}" y="${bottom + 34}" text-anchor="middle" fill="#435360">${escapeXml(axes.xAxis)}</text>`;
+  const name =
+    `<text x="${middle}" y="${bottom + 34}" text-anchor="middle" fill="#435360">` +
+    `${escapeXml(axes.xAxis)}</text>`;
   return columns.join('') + rows.join('') + name;
 }
 

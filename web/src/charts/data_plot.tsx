@@ -82,7 +82,7 @@ export function DataPlot({ groups, kind, xName, yName, width, height }: Props) {
                     key={i}
                     cx={x.at(place(p.x))}
                     cy={y.at(p.y)}
-                    r="2.600"
+                    r="2.6"
                     fill-opacity="0.7"
                     stroke="none"
                   >

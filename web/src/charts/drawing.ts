@@ -1,5 +1,6 @@
-// From the series of some runs to what one chart draws: lines, faded raw lines behind smoothed ones, group
-// means with their bands, and the places of values that no axis has (NaN, infinities).
+// From the series of some runs to what one chart draws: lines, faded raw lines behind smoothed
+// ones, group means with their bands, and the places of values that no axis has (NaN,
+// infinities).
 import uPlot from 'uplot';
 import type { Series } from '../api/series';
 import { smooth } from '../lib/smoothing';

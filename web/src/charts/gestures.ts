@@ -3,8 +3,8 @@ import type uPlot from 'uplot';
 type SetRange = (range: [number, number] | null) => void;
 
 /**
- * Beside dragging, which uPlot does: double click shows all, shift or middle drag moves along x, ctrl + wheel
- * zooms around the pointer.
+ * Beside dragging, which uPlot does: double click shows all, shift or middle drag moves along x,
+ * ctrl + wheel zooms around the pointer.
  */
 export function bindGestures(plot: uPlot, onRange: SetRange): () => void {
   const over = plot.over;

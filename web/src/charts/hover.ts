@@ -1,5 +1,5 @@
-// What the pointer is on, shared by all charts and the table: a line under the pointer lights up its run
-// everywhere, and a row of the table lights up its lines.
+// What the pointer is on, shared by all charts and the table: a line under the pointer lights up
+// its run everywhere, and a row of the table lights up its lines.
 import { signal } from '@preact/signals';
 
 /** Run id or group that is lit; "" when none is. */

@@ -34,7 +34,7 @@ export function plotOptions(
   return {
     width,
     height,
-    padding: [8, 10, 0, 0],
+    padding: [8, 18, 0, 0],
     legend: { show: false },
     scales: {
       x: {
@@ -61,7 +61,10 @@ export function plotOptions(
         ...axis,
         size: 52,
         space: 34,
-        values: (_, ticks) => ticks.map((v) => tick(v, (t) => tickY(t, settings.metric))),
+        values: (_, ticks) =>
+          ticks.map((v) =>
+            settings.logY && !isRound(v) ? '' : tick(v, (t) => tickY(t, settings.metric)),
+          ),
       },
     ],
     series: [{}, ...drawing.strokes.map(strokeStyle)],
@@ -97,6 +100,13 @@ function yRange(settings: PlotSettings, inner: [number, number] | undefined): Ra
 
 function tick(value: number | null, format: (v: number) => string): string {
   return value === null ? '' : format(value);
+}
+
+/** 1, 2 or 5 times a power of ten. */
+function isRound(value: number | null): boolean {
+  if (!value) return false;
+  const head = Math.abs(value) / 10 ** Math.floor(Math.log10(Math.abs(value)) + 1e-9);
+  return [1, 2, 5].some((round) => Math.abs(head - round) < 1e-6);
 }
 
 function padded([low, high]: [number, number]): [number, number] {
@@ -142,7 +152,9 @@ function nearestInReach(plot: uPlot, column: number, at: number): number {
   return distance <= reachOf(length, stretch) ? index : NOWHERE;
 }
 
-/** The closest place that holds a value; joined data has none where other runs have their points. */
+/**
+ * The closest place that holds a value; joined data has none where other runs have their points.
+ */
 function nearest(column: ArrayLike<unknown>, at: number): number {
   for (let d = 0; d < column.length; d += 1) {
     if (typeof column[at - d] === 'number') return at - d;

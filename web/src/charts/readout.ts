@@ -2,7 +2,9 @@ import type uPlot from 'uplot';
 import type { Drawing } from './drawing';
 import type { Readout } from './hover';
 
-/** A line that ended this far from the pointer (in parts of the view) has no value to read there. */
+/**
+ * A line that ended this far from the pointer (in parts of the view) has no value to read there.
+ */
 const REACH = 0.03;
 
 /** The value of every line at the pointer, greatest first. */

@@ -1,5 +1,5 @@
-// Console text with ANSI colours to pieces a page can show. Colours are class names, so that both themes
-// pick their own; other control sequences are dropped.
+// Console text with ANSI colours to pieces a page can show. Colours are class names, so that both
+// themes pick their own; other control sequences are dropped.
 export interface Piece {
   text: string;
   classes: string;
@@ -17,7 +17,9 @@ const NAMES = ['black', 'red', 'green', 'yellow', 'blue', 'magenta', 'cyan', 'wh
 const ESCAPE = /\u001b(?:\[([0-9;:?]*)([@-~])|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[@-Z\\-_])/g;
 const FLAGS: Record<number, string> = { 1: 'bold', 2: 'dim', 3: 'italic', 4: 'underline' };
 
-/** The text as a terminal would leave it: a carriage return starts the line over (progress bars). */
+/**
+ * The text as a terminal would leave it: a carriage return starts the line over (progress bars).
+ */
 export function lastPrinted(line: string): string {
   const trimmed = line.replace(/\r+$/, '');
   return trimmed.slice(trimmed.lastIndexOf('\r') + 1);

@@ -1,4 +1,5 @@
-// Axes for parallel coordinates and scatter plots: any column of runs becomes a place between 0 and 1.
+// Axes for parallel coordinates and scatter plots: any column of runs becomes a place between 0
+// and 1.
 import type { Run } from '../api/types';
 import { logTicks, niceTicks } from '../charts/ticks';
 import { cellOf, compareCells } from './flatten';

@@ -18,8 +18,8 @@ export function hashText(text: string): number {
 }
 
 /**
- * A colour number for each name. A name keeps its colour from visit to visit (it starts from a hash), and
- * names shown together share one only when there are more names than colours.
+ * A colour number for each name. A name keeps its colour from visit to visit (it starts from a
+ * hash), and names shown together share one only when there are more names than colours.
  */
 export function assignColours(names: readonly string[], size = DAY.length): Map<string, number> {
   const slots = new Map<string, number>();

@@ -1,5 +1,5 @@
-// Keyboard commands: single keys and two-key chords ("g r"). A page binds its keys while it is shown; typing
-// in a field is never a command.
+// Keyboard commands: single keys and two-key chords ("g r"). A page binds its keys while it is
+// shown; typing in a field is never a command.
 import { signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 

@@ -9,8 +9,9 @@ export interface Resource<T> {
 }
 
 /**
- * Loads when `key` changes and on reload(). Old data stays while the next is on its way, so that a live page
- * does not flicker; an answer that came too late is dropped. An empty key loads nothing.
+ * Loads when `key` changes and on reload(). Old data stays while the next is on its way, so that
+ * a live page does not flicker; an answer that came too late is dropped. An empty key loads
+ * nothing.
  */
 export function useResource<T>(
   key: string,

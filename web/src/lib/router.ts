@@ -1,5 +1,5 @@
-// The address is the state: "#/p/cifar/runs?f=loss<0.1&x=time". A hash, so that the page works under
-// any path of a proxy and needs no rewriting rules on the server.
+// The address is the state: "#/p/cifar/runs?f=loss<0.1&x=time". A hash, so that the page works
+// under any path of a proxy and needs no rewriting rules on the server.
 import { computed, signal } from '@preact/signals';
 
 export interface Route {
@@ -42,7 +42,10 @@ export function go(path: readonly string[], query?: URLSearchParams): void {
   location.hash = linkTo(path, query);
 }
 
-/** Changes the query of this page; settings replace the address, steps (a zoom, say) add to history. */
+/**
+ * Changes the query of this page; settings replace the address, steps (a zoom, say) add to
+ * history.
+ */
 export function setQuery(changes: Record<string, string | null>, push = false): void {
   const { path, query } = parseHash(hash.value);
   for (const [key, value] of Object.entries(changes)) {

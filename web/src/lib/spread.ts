@@ -1,5 +1,6 @@
-// Several runs of one group as one curve: the mean over the runs that have a value there, with the
-// range or the standard deviation around it. It depends on the group's own runs and on nothing else.
+// Several runs of one group as one curve: the mean over the runs that have a value there, with
+// the range or the standard deviation around it. It depends on the group's own runs and on
+// nothing else.
 
 export interface Curve {
   x: number[];

@@ -1,5 +1,5 @@
-// What the reader has set up on a page of runs, and its short form in the address. Defaults are left
-// out, so that a fresh page has a clean address.
+// What the reader has set up on a page of runs, and its short form in the address. Defaults are
+// left out, so that a fresh page has a clean address.
 export type XAxis = string; // step | time | relative | epoch | the name of a metric
 export type Spread = 'none' | 'range' | 'std' | 'lines';
 export type Layout = 'split' | 'table' | 'charts';

@@ -10,7 +10,10 @@ const AUTO_RUNS = 10;
 const AUTO_GROUPS = 8;
 const AUTO_GROUP_RUNS = 80;
 
-/** The chosen runs; when none is chosen, the first of the table, so that a new run shows by itself. */
+/**
+ * The chosen runs; when none is chosen, the first of the table, so that a new run shows by
+ * itself.
+ */
 export function plottedIds(runs: readonly Run[], view: View): string[] {
   if (view.selected.length > 0) {
     const present = new Set(runs.map((run) => run.id));

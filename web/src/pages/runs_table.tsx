@@ -18,6 +18,7 @@ interface Props {
 
 export const ROW = 26;
 const NAME_WIDTH = 250;
+const POOL = 128; // more than the rows in view
 const NARROW_NAME = 170;
 
 const WIDTHS: Record<string, number> = {
@@ -44,7 +45,8 @@ export function RunsTable({ rows, view, cursor, colours, now, actions, onOrder }
   const isGrouped = view.group !== '';
   const nameWidth = innerWidth < 760 ? NARROW_NAME : NAME_WIDTH;
   const widths = columns.map((column) => widthOf(column, isGrouped));
-  const template = `minmax(${nameWidth}px, 1.6fr) ${widths.map((w) => `minmax(${w}px, 1fr)`).join(' ')}`;
+  const rest = widths.map((w) => `minmax(${w}px, 1fr)`).join(' ');
+  const template = `minmax(${nameWidth}px, 1.6fr) ${rest}`;
   const minWidth = nameWidth + widths.reduce((sum, w) => sum + w, 0);
   useKeepInView(box, cursor);
   const layout = useMemo(() => ({ gridTemplateColumns: template }), [template]);
@@ -58,16 +60,18 @@ export function RunsTable({ rows, view, cursor, colours, now, actions, onOrder }
         </div>
         <Strip height={rows.length * ROW} top={top}>
           {rows.slice(first, last).map((row, i) => {
+            // Keys go round, so that scrolling fills the same elements anew.
+            const key = (first + i) % POOL;
             const shared = { columns, layout, now, actions, isAtCursor: first + i === cursor };
             return row.kind === 'group' ? (
               <GroupLine
-                key={`g:${row.name}`}
+                key={key}
                 row={row}
                 colour={colours.get(row.runs[0]?.id ?? '')}
                 {...shared}
               />
             ) : (
-              <RunLine key={row.run.id} row={row} colour={colours.get(row.run.id)} {...shared} />
+              <RunLine key={key} row={row} colour={colours.get(row.run.id)} {...shared} />
             );
           })}
         </Strip>

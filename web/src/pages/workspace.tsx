@@ -152,7 +152,12 @@ function NoRuns({ project }: { project: string }) {
   return (
     <Empty
       title="No runs here yet"
-      command={`kedge train config.yaml run.project=${project} track.server=${location.origin}\n\n# what ran without a server, later:\nkedge sync runs/ --server ${location.origin}`}
+      command={[
+        `kedge train config.yaml run.project=${project} track.server=${location.origin}`,
+        '',
+        '# what ran without a server, later:',
+        `kedge sync runs/ --server ${location.origin}`,
+      ].join('\n')}
     >
       <p>A run appears here with its first logged value.</p>
     </Empty>

@@ -1,6 +1,7 @@
 /**
- * A page that a run logged. The sandbox gives it an origin of its own and no scripts, and the policy no
- * address to load from: it can neither read this page nor tell anybody that it was seen.
+ * A page that a run logged. The sandbox gives it an origin of its own and no scripts, and the
+ * policy no address to load from: it can neither read this page nor tell anybody that it was
+ * seen.
  */
 export function HtmlFrame({ html, title }: { html: string; title: string }) {
   const policy =

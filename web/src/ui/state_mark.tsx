@@ -23,13 +23,13 @@ function shapeOf(state: RunState) {
         </>
       );
     case 'finished':
-      return <path d="m2.500 6.300 2.400 2.400L9.700 3.500" {...line} stroke-linecap="round" />;
+      return <path d="m2.5 6.3 2.4 2.4L9.7 3.5" {...line} stroke-linecap="round" />;
     case 'failed':
       return <path d="m3 3 6 6m0-6L3 9" {...line} stroke-linecap="round" />;
     case 'crashed':
-      return <path d="M6 1.800 11 10.300H1zM6 5v2.400M6 8.800v.1" {...line} stroke-width={1.3} />;
+      return <path d="M6 1.8 11 10.3H1zM6 5v2.4M6 8.8v.1" {...line} stroke-width={1.3} />;
     case 'preempted':
-      return <path d="M4.200 2.800v6.400M7.800 2.800v6.400" {...line} stroke-linecap="round" />;
+      return <path d="M4.2 2.8v6.4M7.8 2.8v6.4" {...line} stroke-linecap="round" />;
     default:
       return <circle cx="6" cy="6" r="3" {...line} />;
   }

@@ -66,7 +66,7 @@ interface DiffRow {
   key: string;
   values: (string | undefined)[];
   differs: boolean;
-  most: string | undefined | null; // what more than half of the runs have; null: there is no such value
+  most: string | undefined | null; // what more than half of the runs have; null: nothing is
 }
 
 export function diffRows(runs: readonly Run[]): DiffRow[] {

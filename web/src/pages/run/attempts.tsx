@@ -8,7 +8,10 @@ import { useResource } from '../../lib/resource';
 import { ErrorNote } from '../../ui/error_note';
 import { StateMark } from '../../ui/state_mark';
 
-/** How the run got to where it is: each start, what was changed for it, and the checkpoints it left. */
+/**
+ * How the run got to where it is: each start, what was changed for it, and the checkpoints it
+ * left.
+ */
 export function Attempts({ run, turn }: { run: Run; turn: number }) {
   const key = `${run.project}/${run.id}`;
   const attempts = useResource(key, (signal) => loadAttempts(run, signal));
