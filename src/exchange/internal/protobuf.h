@@ -79,7 +79,9 @@ class ProtoReader {
   std::uint64_t fixed(std::size_t size) {
     std::uint64_t number = 0;
     const std::string_view bytes = take(size);
-    std::memcpy(&number, bytes.data(), bytes.size());
+    if (!bytes.empty()) {
+      std::memcpy(&number, bytes.data(), bytes.size());
+    }
     return number;
   }
 
