@@ -1,0 +1,294 @@
+#include "store/artifacts.h"
+
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "store/database.h"
+#include "store/internal/artifact_draft.h"
+#include "store/internal/artifact_rows.h"
+
+namespace kedge::store {
+namespace {
+
+Result<std::vector<std::string>> find_missing(BlobStore& blobs,
+                                              const std::vector<ArtifactFile>& files) {
+  std::set<std::string> wanted;
+  for (const ArtifactFile& file : files) {
+    if (file.reference.empty()) {
+      wanted.insert(file.digest);
+    }
+  }
+  std::vector<std::string> missing;
+  for (const std::string& digest : wanted) {
+    if (!KEDGE_TRY(blobs.find_size(digest))) {
+      missing.push_back(digest);
+    }
+  }
+  return missing;
+}
+
+// The number of the artifact's row; it is made when it is not there.
+Result<std::int64_t> find_or_add_artifact(Database& database, const ArtifactDraft& draft,
+                                          std::int64_t now_us) {
+  KEDGE_TRY(database.run(
+      "INSERT INTO artifacts (project, name, type, description, created_us, next_version)"
+      " VALUES ($1, $2, $3, $4, $5, 0) ON CONFLICT (project, name) DO NOTHING",
+      {draft.project, draft.name, draft.type, draft.description, now_us}));
+  std::int64_t id = 0;
+  std::string type;
+  KEDGE_TRY(database.query("SELECT id, type FROM artifacts WHERE project = $1 AND name = $2",
+                           {draft.project, draft.name}, [&](const SqlRow& row) -> Result<void> {
+                             id = row.integer(0);
+                             type = row.string(1);
+                             return {};
+                           }));
+  if (type != draft.type) {
+    return fail(
+        ErrorKind::Usage,
+        fmt::format("artifact '{}' has the type '{}', not '{}'", draft.name, type, draft.type),
+        "choose another name, or give the type it has");
+  }
+  return id;
+}
+
+Result<std::int64_t> add_version(Database& database, const ArtifactDraft& draft,
+                                 std::int64_t artifact, std::int64_t now_us) {
+  std::uint64_t size = 0;
+  for (const ArtifactFile& file : draft.files) {
+    size += file.size;
+  }
+  const RunKey maker = draft.made_by.value_or(RunKey{});
+  KEDGE_TRY(database.run(
+      "INSERT INTO artifact_versions (artifact, version, digest, description, metadata, size,"
+      " file_count, created_us, made_in, made_by) SELECT $1, next_version, $2, $3, $4, $5, $6, $7,"
+      " $8, $9 FROM artifacts WHERE id = $1",
+      {artifact, digest_of(draft.files), draft.description, draft.metadata.dump(), size,
+       draft.files.size(), now_us, maker.project, maker.id}));
+  KEDGE_TRY(database.run("UPDATE artifacts SET next_version = next_version + 1 WHERE id = $1",
+                         {artifact}));
+  const std::int64_t id = KEDGE_TRY(database.query_integer(
+      "SELECT MAX(id) FROM artifact_versions WHERE artifact = $1", {artifact}));
+  for (const ArtifactFile& file : draft.files) {
+    KEDGE_TRY(
+        database.run("INSERT INTO artifact_files (version, path, digest, size, reference)"
+                     " VALUES ($1, $2, $3, $4, $5)",
+                     {id, file.path, file.digest, file.size, file.reference}));
+  }
+  return id;
+}
+
+Result<void> move_alias(Database& database, std::int64_t version, const std::string& alias) {
+  return database.run(
+      "INSERT INTO artifact_aliases (artifact, alias, version)"
+      " SELECT artifact, $2, id FROM artifact_versions WHERE id = $1"
+      " ON CONFLICT (artifact, alias) DO UPDATE SET version = excluded.version",
+      {version, alias});
+}
+
+Result<bool> is_held(Database& database, const std::string& digest) {
+  return KEDGE_TRY(database.query_integer(
+             "SELECT (SELECT COUNT(*) FROM artifact_files WHERE digest = $1 AND reference = '')"
+             " + (SELECT COUNT(*) FROM files WHERE digest = $1)",
+             {digest})) > 0;
+}
+
+}  // namespace
+
+Result<std::vector<Artifact>> Artifacts::list(const std::string& project,
+                                              const std::string& type) const {
+  std::vector<Artifact> found;
+  KEDGE_TRY(store_.read([&](Database& database) {
+    found.clear();
+    return database.query(
+        "SELECT a.project, a.name, a.type, a.description, COUNT(v.id), MAX(v.version),"
+        " COALESCE(SUM(v.size), 0), a.created_us, COALESCE(MAX(v.created_us), a.created_us)"
+        " FROM artifacts a LEFT JOIN artifact_versions v ON v.artifact = a.id"
+        " WHERE a.project = $1 AND ($2 = '' OR a.type = $2) GROUP BY a.id ORDER BY a.name",
+        {project, type}, [&](const SqlRow& row) -> Result<void> {
+          found.push_back({.project = row.string(0),
+                           .name = row.string(1),
+                           .type = row.string(2),
+                           .description = row.string(3),
+                           .version_count = static_cast<std::size_t>(row.integer(4)),
+                           .latest = row.is_null(5) ? std::nullopt : std::optional(row.integer(5)),
+                           .size = static_cast<std::uint64_t>(row.integer(6)),
+                           .created_us = row.integer(7),
+                           .changed_us = row.integer(8)});
+          return {};
+        });
+  }));
+  return found;
+}
+
+Result<std::vector<ArtifactVersion>> Artifacts::versions(const std::string& project,
+                                                         const std::string& name) const {
+  std::vector<ArtifactVersion> found;
+  KEDGE_TRY(store_.read([&](Database& database) -> Result<void> {
+    found.clear();
+    for (StoredVersion& stored : KEDGE_TRY(read_versions(database, project, name))) {
+      found.push_back(std::move(stored.version));
+    }
+    return {};
+  }));
+  return found;
+}
+
+Result<ArtifactVersion> Artifacts::find(const std::string& project, const std::string& name,
+                                        const std::string& word) const {
+  ArtifactVersion version;
+  KEDGE_TRY(store_.read([&](Database& database) -> Result<void> {
+    version = KEDGE_TRY(find_version(database, project, name, word)).version;
+    return {};
+  }));
+  return version;
+}
+
+Result<std::vector<ArtifactFile>> Artifacts::files(const ArtifactVersion& version) const {
+  std::vector<ArtifactFile> found;
+  KEDGE_TRY(store_.read([&](Database& database) {
+    found.clear();
+    return database.query(
+        "SELECT f.path, f.digest, f.size, f.reference FROM artifact_files f"
+        " JOIN artifact_versions v ON v.id = f.version JOIN artifacts a ON a.id = v.artifact"
+        " WHERE a.project = $1 AND a.name = $2 AND v.version = $3 ORDER BY f.path",
+        {version.project, version.name, version.version}, [&](const SqlRow& row) -> Result<void> {
+          found.push_back({.path = row.string(0),
+                           .digest = row.string(1),
+                           .size = static_cast<std::uint64_t>(row.integer(2)),
+                           .reference = row.string(3)});
+          return {};
+        });
+  }));
+  return found;
+}
+
+Result<std::vector<RunKey>> Artifacts::users(const ArtifactVersion& version) const {
+  std::vector<RunKey> found;
+  KEDGE_TRY(store_.read([&](Database& database) {
+    found.clear();
+    return database.query(
+        "SELECT u.project, u.run_id FROM artifact_uses u"
+        " JOIN artifact_versions v ON v.id = u.version JOIN artifacts a ON a.id = v.artifact"
+        " WHERE a.project = $1 AND a.name = $2 AND v.version = $3 ORDER BY u.time_us, u.run_id",
+        {version.project, version.name, version.version}, [&](const SqlRow& row) -> Result<void> {
+          found.push_back({.project = row.string(0), .id = row.string(1)});
+          return {};
+        });
+  }));
+  return found;
+}
+
+Result<CommitAnswer> Artifacts::commit(const ArtifactDraft& draft, std::int64_t now_us) {
+  KEDGE_TRY(check_draft(draft));
+  const auto kept = keep_blobs();
+  CommitAnswer answer{.version = {}, .missing = KEDGE_TRY(find_missing(blobs_, draft.files))};
+  if (!answer.missing.empty()) {
+    return answer;
+  }
+  KEDGE_TRY(store_.change([&](Database& database) -> Result<void> {
+    const std::int64_t artifact = KEDGE_TRY(find_or_add_artifact(database, draft, now_us));
+    const auto newest = find_version(database, draft.project, draft.name, "latest");
+    std::int64_t id = 0;
+    if (newest && newest->version.digest == digest_of(draft.files)) {
+      id = newest->id;
+    } else {
+      id = KEDGE_TRY(add_version(database, draft, artifact, now_us));
+      answer.is_new = true;
+    }
+    for (const std::string& alias : draft.aliases) {
+      if (alias != "latest") {
+        KEDGE_TRY(move_alias(database, id, alias));
+      }
+    }
+    answer.version = KEDGE_TRY(find_version(database, draft.project, draft.name, "latest")).version;
+    return {};
+  }));
+  return answer;
+}
+
+Result<void> Artifacts::use(const ArtifactVersion& version, const RunKey& run,
+                            std::int64_t now_us) {
+  return store_.change([&](Database& database) -> Result<void> {
+    const StoredVersion stored = KEDGE_TRY(
+        find_version(database, version.project, version.name, std::to_string(version.version)));
+    return database.run(
+        "INSERT INTO artifact_uses (version, project, run_id, time_us) VALUES ($1, $2, $3, $4)"
+        " ON CONFLICT (version, project, run_id) DO NOTHING",
+        {stored.id, run.project, run.id, now_us});
+  });
+}
+
+Result<void> Artifacts::set_alias(const ArtifactVersion& version, const std::string& alias) {
+  KEDGE_TRY(check_alias(alias));
+  return store_.change([&](Database& database) -> Result<void> {
+    const StoredVersion stored = KEDGE_TRY(
+        find_version(database, version.project, version.name, std::to_string(version.version)));
+    return move_alias(database, stored.id, alias);
+  });
+}
+
+Result<bool> Artifacts::remove_alias(const std::string& project, const std::string& name,
+                                     const std::string& alias) {
+  bool is_removed = false;
+  KEDGE_TRY(store_.change([&](Database& database) -> Result<void> {
+    constexpr std::string_view kWhich =
+        " FROM artifact_aliases WHERE alias = $3 AND artifact IN"
+        " (SELECT id FROM artifacts WHERE project = $1 AND name = $2)";
+    is_removed = KEDGE_TRY(database.query_integer(fmt::format("SELECT COUNT(*){}", kWhich),
+                                                  {project, name, alias})) > 0;
+    return database.run(fmt::format("DELETE{}", kWhich), {project, name, alias});
+  }));
+  return is_removed;
+}
+
+Result<void> Artifacts::set_metadata(const ArtifactVersion& version,
+                                     const nlohmann::json& metadata) {
+  return store_.change([&](Database& database) -> Result<void> {
+    const StoredVersion stored = KEDGE_TRY(
+        find_version(database, version.project, version.name, std::to_string(version.version)));
+    return database.run("UPDATE artifact_versions SET metadata = $2 WHERE id = $1",
+                        {stored.id, metadata.dump()});
+  });
+}
+
+Result<std::uint64_t> Artifacts::remove(const ArtifactVersion& version) {
+  std::vector<std::string> digests;
+  KEDGE_TRY(store_.change([&](Database& database) -> Result<void> {
+    digests.clear();
+    const StoredVersion stored = KEDGE_TRY(
+        find_version(database, version.project, version.name, std::to_string(version.version)));
+    KEDGE_TRY(database.query(
+        "SELECT DISTINCT digest FROM artifact_files WHERE version = $1 AND reference = ''",
+        {stored.id}, [&](const SqlRow& row) -> Result<void> {
+          digests.push_back(row.string(0));
+          return {};
+        }));
+    return database.run("DELETE FROM artifact_versions WHERE id = $1", {stored.id});
+  }));
+  return free_unused(digests);
+}
+
+Result<std::uint64_t> Artifacts::free_unused(const std::vector<std::string>& digests) {
+  const std::unique_lock alone(freeing_);
+  std::vector<std::string> unused;
+  KEDGE_TRY(store_.read([&](Database& database) -> Result<void> {
+    unused.clear();
+    for (const std::string& digest : digests) {
+      if (!KEDGE_TRY(is_held(database, digest))) {
+        unused.push_back(digest);
+      }
+    }
+    return {};
+  }));
+  std::uint64_t freed_bytes = 0;
+  for (const std::string& digest : unused) {
+    const auto size = KEDGE_TRY(blobs_.find_size(digest));
+    freed_bytes += KEDGE_TRY(blobs_.remove(digest)) ? size.value_or(0) : 0;
+  }
+  return freed_bytes;
+}
+
+}  // namespace kedge::store
