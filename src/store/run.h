@@ -32,8 +32,8 @@ std::string_view name_of(RunState state);
 // Also knows the run folder's words: interrupted, killed.
 std::optional<RunState> parse_run_state(std::string_view name);
 
-// What one curve comes to. Points that a later attempt replaced do not count; NaN is neither min
-// nor max, but may be the last value.
+// What one curve comes to. Points that a later attempt replaced do not count; one that the same
+// attempt logged again at the same step does. NaN is neither min nor max, but may be the last.
 struct MetricSummary {
   double last = std::numeric_limits<double>::quiet_NaN();
   double min = std::numeric_limits<double>::quiet_NaN();

@@ -22,6 +22,9 @@ constexpr std::size_t kJournalBytes = std::size_t{64} << 10U;
 // With very many series a journal of the usual size would make chunks of a point each.
 constexpr std::size_t kJournalBytesPerSeries = 64;
 
+// Of one series, before they are made one.
+constexpr std::size_t kOpenChunks = 8;
+
 // Roughly: what a point takes in the journal.
 constexpr std::size_t kPointBytes = 12;
 
@@ -54,7 +57,7 @@ Result<void> find_open_chunks(Database& database, LiveSeries& series) {
   bool has_full = false;
   KEDGE_TRY(database.query(
       "SELECT first_point, point_count FROM chunks WHERE series = $1 "
-      "ORDER BY first_point DESC LIMIT 16",
+      "ORDER BY first_point DESC LIMIT 32",
       {series.row}, [&](const SqlRow& row) -> Result<void> {
         has_full = has_full || row.integer(1) >= static_cast<std::int64_t>(kChunkPoints);
         if (!has_full) {
@@ -68,14 +71,21 @@ Result<void> find_open_chunks(Database& database, LiveSeries& series) {
   return {};
 }
 
-// Takes back open chunks that are not larger than what is added: as in a binary counter, a point
-// is written again at most once per doubling.
+// Takes back open chunks, when there are many or they make a full one: those not larger than what
+// comes after them. So most points are packed twice, and a series has few small chunks.
 Result<Points> take_open_chunks(Database& database, LiveSeries& series, std::size_t added) {
   if (!series.open_chunks) {
     KEDGE_TRY(find_open_chunks(database, series));
   }
   std::size_t count = added;
   std::size_t keep = series.open_chunks->size();
+  std::size_t open_count = added;
+  for (const OpenChunk& chunk : *series.open_chunks) {
+    open_count += static_cast<std::size_t>(chunk.count);
+  }
+  if (keep < kOpenChunks && open_count < kChunkPoints) {
+    return Points();
+  }
   while (keep > 0 && (*series.open_chunks)[keep - 1].count <= count) {
     count += static_cast<std::size_t>((*series.open_chunks)[--keep].count);
   }
