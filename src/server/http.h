@@ -26,10 +26,10 @@ enum class Role : std::uint8_t { None, View, Write, Admin };
 
 // Who asks, as server/access.h found out before the body was read.
 struct Caller {
-  std::string name;  // empty: nobody has logged in, and nobody has to
+  std::string name = {};  // empty: nobody has logged in, and nobody has to
   Role role = Role::None;
-  std::string project;  // not empty: only this project's runs
-  std::string run;      // not empty: only this run of it
+  std::string project = {};  // not empty: only this project's runs
+  std::string run = {};      // not empty: only this run of it
 };
 
 // Names in lower case, in the order they came.
@@ -133,15 +133,18 @@ using QuickHandler = std::function<void(Request&& request, Answer answer)>;
 struct RouteOptions {
   Role role = Role::View;
   std::uint64_t max_body_bytes = 1U << 20U;  // after decompression
-  bool is_spooled = false;                   // the body goes to a file, as it is: not decompressed
+  // Has no {project} in its path, and its handler itself heeds Caller::project and Caller::run;
+  // without this, a key for one project is refused.
+  bool is_scoped = false;
+  bool is_spooled = false;  // the body goes to a file, as it is: not decompressed
 };
 
 struct Route {
   Method method = Method::Get;
   std::string pattern;  // "/api/v1/runs/{project}/{id}/files/{path...}"
   RouteOptions options;
-  Handler handler;                         // one of
-  QuickHandler quick;                      // the two
+  Handler handler;
+  QuickHandler quick;                      // for small bodies, in place of the handler
   std::vector<std::string> segments = {};  // of the pattern
 };
 
@@ -154,7 +157,9 @@ struct RouteMatch {
 class Router {
  public:
   void add(Method method, std::string pattern, RouteOptions options, Handler handler);
-  void add_quick(Method method, std::string pattern, RouteOptions options, QuickHandler handler);
+  // `handler` may be empty: then `quick` takes all.
+  void add_quick(Method method, std::string pattern, RouteOptions options, QuickHandler quick,
+                 Handler handler = {});
   // What answers GET of any path that no route has.
   void set_fallback(Handler handler);
 

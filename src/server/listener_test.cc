@@ -230,7 +230,7 @@ TEST_F(ListenerTest, knows_head_options_and_unknown_paths) {
   EXPECT_THAT(refused, HasSubstr("Allow: OPTIONS, POST\r\n"));
   client.send("GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_THAT(client.until("}}"), HasSubstr("\"code\":\"not_found\""));
-  client.send("OPTIONS /hello/x HTTP/1.1\r\nHost: x\r\n\r\n");
+  client.send("OPTIONS /hello/x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
   EXPECT_THAT(client.rest(), HasSubstr("Allow: OPTIONS, GET, HEAD\r\n"));
 }
 

@@ -196,10 +196,10 @@ void Router::add(Method method, std::string pattern, RouteOptions options, Handl
                                                   .segments = std::move(segments)}));
 }
 
-void Router::add_quick(Method method, std::string pattern, RouteOptions options,
-                       QuickHandler handler) {
-  add(method, std::move(pattern), options, {});
-  routes_.back()->quick = std::move(handler);
+void Router::add_quick(Method method, std::string pattern, RouteOptions options, QuickHandler quick,
+                       Handler handler) {
+  add(method, std::move(pattern), options, std::move(handler));
+  routes_.back()->quick = std::move(quick);
 }
 
 void Router::set_fallback(Handler handler) {

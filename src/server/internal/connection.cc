@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::size_t kReadPiece = 16U << 10U;
 constexpr std::size_t kMaxPipelined = 64;
+constexpr std::size_t kMaxQuickBytes = 128U << 10U;
 constexpr std::size_t kMaxLinger = 1U << 20U;
 
 std::optional<Method> parse_method(http::verb verb) {
@@ -76,18 +77,12 @@ Response call(const Handler& handler, const Request& request) {
 
 Connection::Connection(Shared& shared, IoThread& thread, std::unique_ptr<Stream> stream,
                        std::string peer)
-    : shared_(shared),
+    : counted_(shared.connection_count),
+      shared_(shared),
       thread_(thread),
       stream_(std::move(stream)),
       peer_(std::move(peer)),
-      wake_(thread.context) {
-  thread_.connections.insert(this);
-}
-
-Connection::~Connection() {
-  thread_.connections.erase(this);
-  --shared_.connection_count;
-}
+      wake_(thread.context) {}
 
 void Connection::wake() {
   wake_.cancel();
@@ -123,6 +118,16 @@ void Connection::clear_deadline() {
 
 Task<void> Connection::run() {
   const auto self = shared_from_this();  // the coroutine owns its connection
+
+  struct Listed {
+    IoThread& thread;
+    Connection* connection;
+
+    ~Listed() { thread.connections.erase(connection); }
+  };
+
+  thread_.connections.insert(this);
+  const Listed listed{thread_, this};
   set_deadline(shared_.options.slow_timeout);
   bool is_open = co_await stream_->handshake();
   while (is_open && !is_closed_) {
@@ -324,7 +329,8 @@ Task<bool> Connection::serve_one() {
 
 Task<bool> Connection::dispatch(const Route& route, Request request, std::shared_ptr<Slot> slot) {
   const std::string encoding(request.headers.find("content-encoding").value_or(""));
-  if (route.quick && !route.options.is_spooled) {
+  const bool is_small = encoding.empty() && request.body.size() <= kMaxQuickBytes;
+  if (route.quick && (is_small || !route.handler)) {
     auto body = decompress(std::move(request.body), encoding, route.options.max_body_bytes);
     slots_.push_back(slot);
     if (auto* refusal = std::get_if<Response>(&body)) {

@@ -47,7 +47,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Connection(Shared& shared, IoThread& thread, std::unique_ptr<Stream> stream, std::string peer);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
-  ~Connection();
+  ~Connection() = default;
 
   Task<void> run();
 
@@ -106,6 +106,20 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void set_deadline(std::chrono::milliseconds from_now);
   void clear_deadline();
 
+  // First, so that it is destroyed last: whoever waits for the count may then end the threads, and
+  // the last owner of a connection may be an answer on a thread of its own.
+  struct Counted {
+    std::atomic<std::size_t>& count;
+
+    explicit Counted(std::atomic<std::size_t>& connections) : count(connections) {}
+
+    Counted(const Counted&) = delete;
+    Counted& operator=(const Counted&) = delete;
+
+    ~Counted() { --count; }
+  };
+
+  Counted counted_;
   Shared& shared_;
   IoThread& thread_;
   std::unique_ptr<Stream> stream_;
