@@ -1,0 +1,197 @@
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "server/access.h"
+#include "server/internal/secrets.h"
+
+namespace kedge::server {
+namespace {
+
+constexpr std::size_t kMinPassword = 8;
+
+bool is_user_name(std::string_view name) {
+  return !name.empty() && name.size() <= 64 &&
+         name.find_first_not_of(
+             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+             ".-_@") == std::string_view::npos;
+}
+
+}  // namespace
+
+Access::Access(store::Store& store, AccessOptions options, std::function<std::int64_t()> now_us)
+    : store_(store), options_(std::move(options)), now_us_(std::move(now_us)) {}
+
+Result<std::unique_ptr<Access>> Access::open(store::Store& store, AccessOptions options,
+                                             std::function<std::int64_t()> now_us) {
+  auto access = std::unique_ptr<Access>(new Access(store, std::move(options), std::move(now_us)));
+  if (access->needs_login()) {
+    KEDGE_TRY(access->load());
+  }
+  return access;
+}
+
+Result<void> Access::load() {
+  KEDGE_TRY(store_.change([](store::Database& database) -> Result<void> {
+    KEDGE_TRY(
+        database.run("CREATE TABLE IF NOT EXISTS users (name TEXT PRIMARY KEY,"
+                     " role TEXT NOT NULL, password TEXT NOT NULL,"
+                     " created_us BIGINT NOT NULL)"));
+    return database.run(
+        "CREATE TABLE IF NOT EXISTS grants (hash TEXT PRIMARY KEY,"
+        " id TEXT NOT NULL, kind BIGINT NOT NULL, user_name TEXT NOT NULL,"
+        " label TEXT NOT NULL, role TEXT NOT NULL, project TEXT NOT NULL,"
+        " run_id TEXT NOT NULL, created_us BIGINT NOT NULL,"
+        " expires_us BIGINT NOT NULL)");
+  }));
+  return store_.read([this](store::Database& database) -> Result<void> {
+    KEDGE_TRY(database.query("SELECT name, role, password, created_us FROM users", {},
+                             [this](const store::SqlRow& row) -> Result<void> {
+                               users_[row.string(0)] = {
+                                   .facts = {.name = row.string(0),
+                                             .role = parse_role(row.text(1)).value_or(Role::None),
+                                             .created_us = row.integer(3)},
+                                   .password = row.string(2)};
+                               return {};
+                             }));
+    return database.query(
+        "SELECT hash, id, kind, user_name, label, role, project, run_id, created_us, expires_us"
+        " FROM grants",
+        {}, [this](const store::SqlRow& row) -> Result<void> {
+          grants_[row.string(0)] = {.id = row.string(1),
+                                    .kind = static_cast<GrantKind>(row.integer(2)),
+                                    .user = row.string(3),
+                                    .label = row.string(4),
+                                    .role = parse_role(row.text(5)).value_or(Role::None),
+                                    .project = row.string(6),
+                                    .run = row.string(7),
+                                    .created_us = row.integer(8),
+                                    .expires_us = row.integer(9)};
+          return {};
+        });
+  });
+}
+
+std::vector<UserFacts> Access::list_users() const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<UserFacts> list;
+  for (const auto& [name, user] : users_) {
+    list.push_back(user.facts);
+  }
+  return list;
+}
+
+bool Access::has_users() const {
+  const std::scoped_lock lock(mutex_);
+  return !users_.empty();
+}
+
+Result<void> Access::put_user(const std::string& name, Role role,
+                              const std::optional<std::string>& password) {
+  if (!is_user_name(name)) {
+    return fail(ErrorKind::Usage, fmt::format("'{}' cannot be a user's name", name),
+                "up to 64 letters, digits and . - _ @");
+  }
+  if (password && password->size() < kMinPassword) {
+    return fail(ErrorKind::Usage,
+                fmt::format("a password has at least {} characters", kMinPassword));
+  }
+  User user;
+  {
+    const std::scoped_lock lock(mutex_);
+    const auto found = users_.find(name);
+    user = found != users_.end() ? found->second
+                                 : User{.facts = {.name = name, .created_us = now_us_()}};
+  }
+  user.facts.role = role;
+  if (password) {
+    user.password = hash_password(*password);
+  }
+  KEDGE_TRY(store_.change([user](store::Database& database) {
+    return database.run(
+        "INSERT INTO users (name, role, password, created_us)"
+        " VALUES ($1, $2, $3, $4) ON CONFLICT (name) DO UPDATE SET"
+        " role = excluded.role, password = excluded.password",
+        {user.facts.name, name_of(user.facts.role), user.password, user.facts.created_us});
+  }));
+  const std::scoped_lock lock(mutex_);
+  users_[name] = std::move(user);
+  return {};
+}
+
+Result<bool> Access::remove_user(const std::string& name) {
+  KEDGE_TRY(store_.change([name](store::Database& database) -> Result<void> {
+    KEDGE_TRY(database.run("DELETE FROM grants WHERE user_name = $1", {name}));
+    return database.run("DELETE FROM users WHERE name = $1", {name});
+  }));
+  const std::scoped_lock lock(mutex_);
+  std::erase_if(grants_, [&](const auto& entry) { return entry.second.user == name; });
+  return users_.erase(name) > 0;
+}
+
+Result<NewGrant> Access::make_grant(Grant grant) {
+  const std::string secret = make_secret();
+  grant.id = make_id();
+  grant.created_us = now_us_();
+  const std::string hash = sha256_hex(secret);
+  KEDGE_TRY(store_.change([grant, hash](store::Database& database) {
+    return database.run(
+        "INSERT INTO grants (hash, id, kind, user_name, label, role, project, run_id, created_us,"
+        " expires_us) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+        {hash, grant.id, static_cast<int>(grant.kind), grant.user, grant.label, name_of(grant.role),
+         grant.project, grant.run, grant.created_us, grant.expires_us});
+  }));
+  const std::scoped_lock lock(mutex_);
+  grants_[hash] = grant;
+  return NewGrant{grant, secret};
+}
+
+std::vector<Grant> Access::list_grants(GrantKind kind, const std::string& user) const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<Grant> list;
+  for (const auto& [hash, grant] : grants_) {
+    if (grant.kind == kind && (user.empty() || grant.user == user)) {
+      list.push_back(grant);
+    }
+  }
+  std::ranges::sort(list, {}, &Grant::created_us);
+  return list;
+}
+
+Result<bool> Access::remove_grant(GrantKind kind, const std::string& id, const std::string& user) {
+  const auto is_it = [&](const Grant& grant) {
+    return grant.kind == kind && grant.id == id && (user.empty() || grant.user == user);
+  };
+  std::string hash;
+  {
+    const std::scoped_lock lock(mutex_);
+    for (const auto& [known, grant] : grants_) {
+      hash = is_it(grant) ? known : hash;
+    }
+  }
+  if (hash.empty()) {
+    return false;
+  }
+  KEDGE_TRY(store_.change([hash](store::Database& database) {
+    return database.run("DELETE FROM grants WHERE hash = $1", {hash});
+  }));
+  const std::scoped_lock lock(mutex_);
+  return grants_.erase(hash) > 0;
+}
+
+Result<void> Access::logout(const Request& request) {
+  const auto secret = session_cookie(request);
+  if (!secret) {
+    return {};
+  }
+  std::string id;
+  {
+    const std::scoped_lock lock(mutex_);
+    const auto found = grants_.find(sha256_hex(*secret));
+    id = found == grants_.end() ? "" : found->second.id;
+  }
+  KEDGE_TRY(remove_grant(GrantKind::Session, id, {}));
+  return {};
+}
+
+}  // namespace kedge::server

@@ -1,0 +1,194 @@
+#include "server/access.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/scratch_folder.h"
+#include "server/internal/secrets.h"
+
+namespace kedge::server {
+namespace {
+
+// RFC 7914, section 12.
+TEST(Scrypt, gives_the_test_vectors_of_its_rfc) {
+  EXPECT_EQ(scrypt_hex("", "", {.log2_n = 4, .r = 1, .p = 1}, 64),
+            "77d6576238657b203b19ca42c18a0497f16b4844e3074ae8dfdffa3fede21442"
+            "fcd0069ded0948f8326a753a0fc81f17e8d3e0fb2e0d3628cf35e20c38d18906");
+  EXPECT_EQ(scrypt_hex("password", "NaCl", {.log2_n = 10, .r = 8, .p = 16}, 64),
+            "fdbabe1c9d3472007856e7190d01e9fe7c6ad7cbc8237830e77376634b373162"
+            "2eaf30d92e22a3886ff109279d9830dac727afb94a83ee6d8360cbdfa2cc0640");
+}
+
+TEST(Password, is_known_again_and_no_other_is) {
+  const std::string hashed = hash_password("correct horse");
+  EXPECT_TRUE(is_password("correct horse", hashed));
+  EXPECT_FALSE(is_password("correct horsf", hashed));
+  EXPECT_FALSE(is_password("", ""));
+  EXPECT_NE(hashed, hash_password("correct horse"));
+}
+
+class AccessTest : public testing::Test {
+ protected:
+  void SetUp() override { open({.needs_login = true}); }
+
+  void open(AccessOptions options) {
+    access_.reset();
+    store_.reset();
+    auto store = store::Store::open(folder_.path().string(), now_us_);
+    ASSERT_TRUE(store.has_value()) << store.error().message;
+    store_ = std::move(*store);
+    auto access = Access::open(*store_, std::move(options), [this] { return now_us_; });
+    ASSERT_TRUE(access.has_value()) << access.error().message;
+    access_ = std::move(*access);
+  }
+
+  static Request request(Method method, const std::string& authorization = "") {
+    Request made;
+    made.method = method;
+    made.peer = "10.0.0.1";
+    made.headers.add("host", "127.0.0.1:8080");
+    if (!authorization.empty()) {
+      made.headers.add("authorization", authorization);
+    }
+    return made;
+  }
+
+  static Route route(Role role, bool is_scoped = false) {
+    return {.pattern = "/x",
+            .options = {.role = role, .is_scoped = is_scoped},
+            .handler = {},
+            .quick = {}};
+  }
+
+  int status(Request made, const Route& to) {
+    const auto refusal = access_->check(made, &to);
+    return refusal ? refusal->status : 200;
+  }
+
+  std::string token(Role role, const std::string& project = "", std::int64_t expires_us = 0) {
+    auto made = access_->make_grant(
+        {.user = "ann", .role = role, .project = project, .expires_us = expires_us});
+    EXPECT_TRUE(made.has_value());
+    return "Bearer " + made->secret;
+  }
+
+  ScratchFolder folder_;
+  std::int64_t now_us_ = 1'000'000;
+  std::unique_ptr<store::Store> store_;
+  std::unique_ptr<Access> access_;
+};
+
+TEST_F(AccessTest, asks_for_a_token_that_is_enough) {
+  ASSERT_TRUE(access_->put_user("ann", Role::Write, std::nullopt));
+  EXPECT_EQ(status(request(Method::Get), route(Role::View)), 401);
+  EXPECT_EQ(status(request(Method::Get, "Bearer nonsense"), route(Role::View)), 401);
+  EXPECT_EQ(status(request(Method::Get), route(Role::None)), 200);
+  const std::string view = token(Role::View);
+  EXPECT_EQ(status(request(Method::Get, view), route(Role::View)), 200);
+  EXPECT_EQ(status(request(Method::Post, view), route(Role::Write)), 403);
+  EXPECT_EQ(status(request(Method::Post, token(Role::Admin)), route(Role::Admin)), 403)
+      << "a token is never more than its user";
+}
+
+TEST_F(AccessTest, knows_users_and_tokens_after_a_restart) {
+  ASSERT_TRUE(access_->put_user("ann", Role::Write, "long enough"));
+  const std::string write = token(Role::Write);
+  open({.needs_login = true});
+  EXPECT_EQ(status(request(Method::Post, write), route(Role::Write)), 200);
+  ASSERT_TRUE(access_->put_user("ann", Role::View, std::nullopt));
+  EXPECT_EQ(status(request(Method::Post, write), route(Role::Write)), 403);
+  ASSERT_TRUE(access_->remove_user("ann").value_or(false));
+  EXPECT_EQ(status(request(Method::Get, write), route(Role::View)), 401);
+}
+
+TEST_F(AccessTest, takes_no_token_after_its_time) {
+  ASSERT_TRUE(access_->put_user("ann", Role::Write, std::nullopt));
+  const std::string brief = token(Role::View, "", now_us_ + 10);
+  EXPECT_EQ(status(request(Method::Get, brief), route(Role::View)), 200);
+  now_us_ += 10;
+  EXPECT_EQ(status(request(Method::Get, brief), route(Role::View)), 401);
+}
+
+TEST_F(AccessTest, confines_a_key_to_its_project) {
+  ASSERT_TRUE(access_->put_user("ann", Role::Write, std::nullopt));
+  const std::string key = token(Role::Write, "mnist");
+  Request inside = request(Method::Get, key);
+  inside.parameters = {{"project", "mnist"}, {"id", "a"}};
+  Request outside = request(Method::Get, key);
+  outside.parameters = {{"project", "other"}, {"id", "a"}};
+  EXPECT_EQ(status(inside, route(Role::View)), 200);
+  EXPECT_EQ(status(outside, route(Role::View)), 404);
+  EXPECT_EQ(status(request(Method::Get, key), route(Role::View)), 403);
+  EXPECT_EQ(status(request(Method::Get, key), route(Role::View, true)), 200);
+}
+
+TEST_F(AccessTest, takes_a_token_as_the_password_of_other_clients) {
+  ASSERT_TRUE(access_->put_user("ann", Role::Write, std::nullopt));
+  const std::string secret = token(Role::View).substr(7);
+  // "api:" and the token, in base64 by hand: of the three bytes "api" comes "YXBp".
+  EXPECT_EQ(status(request(Method::Get, "Basic !!!"), route(Role::View)), 401);
+  EXPECT_EQ(status(request(Method::Get, "Basic YXBpOng="), route(Role::View)), 401);  // api:x
+  EXPECT_FALSE(secret.empty());
+}
+
+TEST_F(AccessTest, logs_in_with_the_right_password_only) {
+  ASSERT_TRUE(access_->put_user("ann", Role::Write, "long enough"));
+  EXPECT_FALSE(access_->put_user("ann", Role::Write, "short").has_value());
+  EXPECT_FALSE(access_->put_user("a b", Role::Write, "long enough").has_value());
+  const auto session = access_->login("ann", "long enough");
+  ASSERT_TRUE(session.has_value() && session->has_value());
+  EXPECT_FALSE(access_->login("ann", "wrong").value().has_value());
+  EXPECT_FALSE(access_->login("bob", "long enough").value().has_value());
+  Request page = request(Method::Post);
+  page.headers.add("cookie", "a=b; kedge_session=" + (*session)->secret);
+  EXPECT_EQ(status(page, route(Role::Write)), 403) << "without the token against forged requests";
+  page.headers.add("x-csrf-token", csrf_token_of((*session)->secret));
+  EXPECT_EQ(status(page, route(Role::Write)), 200);
+  EXPECT_EQ(status(page, route(Role::Admin)), 403);
+  ASSERT_TRUE(access_->logout(page));
+  EXPECT_EQ(status(page, route(Role::View)), 401);
+}
+
+TEST_F(AccessTest, lets_no_other_site_change_anything) {
+  open({.needs_login = false});
+  Request foreign = request(Method::Post);
+  foreign.headers.add("origin", "http://evil.example");
+  EXPECT_EQ(status(foreign, route(Role::Write)), 403);
+  Request own = request(Method::Post);
+  own.headers.add("origin", "http://127.0.0.1:8080");
+  EXPECT_EQ(status(own, route(Role::Write)), 200);
+}
+
+TEST_F(AccessTest, answers_only_to_its_own_names) {
+  open({.hosts = {"localhost"}});
+  for (const auto& [host, expected] : {std::pair{"localhost:8080", 200},
+                                       {"127.0.0.1:8080", 200},
+                                       {"[::1]:8080", 200},
+                                       {"rebound.example:8080", 421}}) {
+    Request made;
+    made.headers.add("host", host);
+    EXPECT_EQ(status(made, route(Role::View)), expected) << host;
+  }
+}
+
+TEST_F(AccessTest, slows_down_who_asks_too_often) {
+  open({.requests_per_second = 2});
+  int answered = 0;
+  for (int i = 0; i < 10; ++i) {
+    answered += status(request(Method::Get), route(Role::View)) == 200 ? 1 : 0;
+  }
+  EXPECT_EQ(answered, 4);  // twice the rate at once
+  now_us_ += 1'000'000;
+  EXPECT_EQ(status(request(Method::Get), route(Role::View)), 200);
+}
+
+TEST_F(AccessTest, stops_who_guesses) {
+  int guesses = 0;
+  while (guesses < 1000 && status(request(Method::Get, "Bearer guess"), route(Role::View)) == 401) {
+    ++guesses;
+  }
+  EXPECT_EQ(guesses, 20);
+}
+
+}  // namespace
+}  // namespace kedge::server

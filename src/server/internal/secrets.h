@@ -1,0 +1,29 @@
+// Random secrets and hashed passwords.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace kedge::server {
+
+// 256 bits from the kernel, as 64 hex digits after a prefix that scanners for leaked secrets know.
+std::string make_secret();
+std::string make_id();  // 16 hex digits
+
+std::string sha256_hex(std::string_view text);
+
+// "scrypt$15$8$1$salt$hash": the costs stand with the hash, so that they can rise later.
+std::string hash_password(std::string_view password);
+bool is_password(std::string_view password, std::string_view hashed);
+
+// scrypt itself (RFC 7914), as hex.
+struct ScryptCost {
+  int log2_n = 15;
+  int r = 8;
+  int p = 1;
+};
+
+std::string scrypt_hex(std::string_view password, std::string_view salt, ScryptCost cost,
+                       std::size_t bytes);
+
+}  // namespace kedge::server
