@@ -1,0 +1,253 @@
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "server/api.h"
+
+namespace kedge::server {
+namespace {
+
+constexpr std::uint64_t kMaxManifestBytes = 256U << 20U;
+
+nlohmann::json render(const store::RunKey& run) {
+  return {{"project", run.project}, {"id", run.id}};
+}
+
+nlohmann::json render(const store::ArtifactVersion& version) {
+  return {{"project", version.project},
+          {"name", version.name},
+          {"type", version.type},
+          {"version", fmt::format("v{}", version.version)},
+          {"aliases", version.aliases},
+          {"digest", version.digest},
+          {"description", version.description},
+          {"metadata", version.metadata},
+          {"size", version.size},
+          {"file_count", version.file_count},
+          {"created_us", version.created_us},
+          {"made_by", version.made_by ? render(*version.made_by) : nlohmann::json()}};
+}
+
+Result<store::ArtifactVersion> find_version(const Api& api, const Request& request) {
+  return api.artifacts.find(request.parameter("project"), request.parameter("name"),
+                            request.parameter("version"));
+}
+
+std::string target_of(const store::ArtifactVersion& version) {
+  return fmt::format("{}/{}:v{}", version.project, version.name, version.version);
+}
+
+Result<Response> list_artifacts(const Api& api, const Request& request) {
+  nlohmann::json list = nlohmann::json::array();
+  const std::string type(request.query_value("type").value_or(""));
+  for (const store::Artifact& artifact :
+       KEDGE_TRY(api.artifacts.list(request.parameter("project"), type))) {
+    list.push_back(
+        {{"name", artifact.name},
+         {"type", artifact.type},
+         {"description", artifact.description},
+         {"version_count", artifact.version_count},
+         {"latest", artifact.latest ? fmt::format("v{}", *artifact.latest) : std::string()},
+         {"size", artifact.size},
+         {"created_us", artifact.created_us},
+         {"last_us", artifact.changed_us}});
+  }
+  return json_response(dump({{"artifacts", std::move(list)}}));
+}
+
+Result<Response> list_versions(const Api& api, const Request& request) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const store::ArtifactVersion& version :
+       KEDGE_TRY(api.artifacts.versions(request.parameter("project"), request.parameter("name")))) {
+    list.push_back(render(version));
+  }
+  return json_response(dump({{"versions", std::move(list)}}));
+}
+
+Result<Response> get_version(const Api& api, const Request& request) {
+  const auto version = KEDGE_TRY(find_version(api, request));
+  nlohmann::json json = render(version);
+  json["files"] = nlohmann::json::array();
+  for (const store::ArtifactFile& file : KEDGE_TRY(api.artifacts.files(version))) {
+    json["files"].push_back({{"path", file.path}, {"size", file.size}, {"digest", file.digest}});
+    if (!file.reference.empty()) {
+      json["files"].back()["reference"] = file.reference;
+    }
+  }
+  json["used_by"] = nlohmann::json::array();
+  for (const store::RunKey& run : KEDGE_TRY(api.artifacts.users(version))) {
+    json["used_by"].push_back(render(run));
+  }
+  return json_response(dump(json));
+}
+
+Result<std::vector<store::ArtifactFile>> parse_files(const nlohmann::json& json) {
+  const auto list = json.find("files");
+  if (list == json.end() || !list->is_array()) {
+    return fail(ErrorKind::Usage, "'files' must be a list of {path, digest, size}");
+  }
+  std::vector<store::ArtifactFile> files;
+  for (const nlohmann::json& entry : *list) {
+    if (!entry.is_object()) {
+      return fail(ErrorKind::Usage, "'files' must be a list of {path, digest, size}");
+    }
+    KEDGE_TRY(check_names(entry, {"path", "digest", "size", "reference"}));
+    store::ArtifactFile file;
+    file.path = KEDGE_TRY(find_text(entry, "path")).value_or("");
+    file.digest = KEDGE_TRY(find_text(entry, "digest")).value_or("");
+    file.reference = KEDGE_TRY(find_text(entry, "reference")).value_or("");
+    const std::int64_t size = KEDGE_TRY(find_integer(entry, "size")).value_or(0);
+    file.size = static_cast<std::uint64_t>(std::max<std::int64_t>(size, 0));
+    files.push_back(std::move(file));
+  }
+  return files;
+}
+
+Result<Response> commit_version(const Api& api, const Request& request) {
+  const nlohmann::json json = KEDGE_TRY(parse_object(request));
+  KEDGE_TRY(check_names(json, {"type", "description", "metadata", "aliases", "files", "run"}));
+  store::ArtifactDraft draft;
+  draft.project = request.parameter("project");
+  draft.name = request.parameter("name");
+  draft.type = KEDGE_TRY(find_text(json, "type")).value_or("dataset");
+  draft.description = KEDGE_TRY(find_text(json, "description")).value_or("");
+  draft.metadata = json.value("metadata", nlohmann::json::object());
+  draft.aliases = KEDGE_TRY(find_texts(json, "aliases")).value_or(std::vector<std::string>());
+  draft.files = KEDGE_TRY(parse_files(json));
+  if (const auto run = KEDGE_TRY(find_text(json, "run"))) {
+    draft.made_by = store::RunKey{draft.project, *run};
+  }
+  const auto answer = KEDGE_TRY(api.artifacts.commit(draft, api.now_us()));
+  return json_response(dump({{"version", answer.version ? render(*answer.version) : nullptr},
+                             {"missing", answer.missing},
+                             {"is_new", answer.is_new}}),
+                       answer.version && answer.is_new ? 201 : 200);
+}
+
+Result<Response> patch_version(const Api& api, const Request& request) {
+  const nlohmann::json json = KEDGE_TRY(parse_object(request));
+  KEDGE_TRY(check_names(json, {"metadata"}));
+  const auto version = KEDGE_TRY(find_version(api, request));
+  KEDGE_TRY(api.artifacts.set_metadata(version, json.value("metadata", nlohmann::json::object())));
+  return json_response(dump(render(KEDGE_TRY(find_version(api, request)))));
+}
+
+Result<Response> delete_version(const Api& api, const Request& request) {
+  const auto version = KEDGE_TRY(find_version(api, request));
+  const std::uint64_t freed = KEDGE_TRY(api.artifacts.remove(version));
+  api.audit(request, "artifact.delete", target_of(version), {{"freed_bytes", freed}});
+  return json_response(dump({{"freed_bytes", freed}}));
+}
+
+Result<Response> put_alias(const Api& api, const Request& request) {
+  const auto version = KEDGE_TRY(find_version(api, request));
+  KEDGE_TRY(api.artifacts.set_alias(version, request.parameter("alias")));
+  return Response{.status = 204};
+}
+
+Result<Response> delete_alias(const Api& api, const Request& request) {
+  KEDGE_TRY(find_version(api, request));
+  if (!KEDGE_TRY(api.artifacts.remove_alias(request.parameter("project"), request.parameter("name"),
+                                            request.parameter("alias")))) {
+    return fail(ErrorKind::NotFound,
+                fmt::format("there is no alias '{}'", request.parameter("alias")));
+  }
+  return Response{.status = 204};
+}
+
+Result<Response> use_version(const Api& api, const Request& request) {
+  const nlohmann::json json = KEDGE_TRY(parse_object(request));
+  KEDGE_TRY(check_names(json, {"run"}));
+  const auto run = KEDGE_TRY(find_text(json, "run"));
+  if (!run) {
+    return fail(ErrorKind::Usage, "'run' is needed: the id of the run that uses it");
+  }
+  const auto version = KEDGE_TRY(find_version(api, request));
+  KEDGE_TRY(api.artifacts.use(version, {version.project, *run}, api.now_us()));
+  return Response{.status = 204};
+}
+
+Result<Response> get_artifact_file(const Api& api, const Request& request) {
+  const auto version = KEDGE_TRY(find_version(api, request));
+  const std::string& path = request.parameter("path");
+  for (const store::ArtifactFile& file : KEDGE_TRY(api.artifacts.files(version))) {
+    if (file.path == path && file.reference.empty()) {
+      return blob_response(api, request,
+                           {.path = file.path, .size = file.size, .digest = file.digest});
+    }
+    if (file.path == path) {
+      Response response{.status = 307};
+      response.headers.add("Location", file.reference);
+      return response;
+    }
+  }
+  return fail(ErrorKind::NotFound, fmt::format("{} has no file '{}'", target_of(version), path));
+}
+
+std::string id_of(const store::LineageNode& node) {
+  return node.kind == store::LineageNode::Kind::Run
+             ? fmt::format("run:{}/{}", node.project, node.name)
+             : fmt::format("artifact:{}/{}:v{}", node.project, node.name, node.version);
+}
+
+nlohmann::json render(const Api& api, const store::LineageNode& node) {
+  nlohmann::json json = {{"id", id_of(node)}, {"project", node.project}};
+  if (node.kind == store::LineageNode::Kind::Run) {
+    const auto facts = api.store.find_facts({node.project, node.name});
+    json["kind"] = "run";
+    json["run"] = node.name;
+    json["label"] = facts && !facts->name.empty() ? facts->name : node.name;
+    json["state"] = facts ? std::string(store::name_of(facts->state)) : "deleted";
+  } else {
+    json["kind"] = "artifact";
+    json["label"] = fmt::format("{}:v{}", node.name, node.version);
+  }
+  return json;
+}
+
+Result<Response> get_lineage(const Api& api, const Request& request) {
+  const auto version = KEDGE_TRY(find_version(api, request));
+  const auto lineage = KEDGE_TRY(api.artifacts.lineage({.kind = store::LineageNode::Kind::Artifact,
+                                                        .project = version.project,
+                                                        .name = version.name,
+                                                        .version = version.version}));
+  nlohmann::json nodes = nlohmann::json::array();
+  for (const store::LineageNode& node : lineage.nodes) {
+    nodes.push_back(render(api, node));
+  }
+  nlohmann::json edges = nlohmann::json::array();
+  for (const store::LineageEdge& edge : lineage.edges) {
+    edges.push_back(
+        {{"from", id_of(lineage.nodes[edge.from])}, {"to", id_of(lineage.nodes[edge.to])}});
+  }
+  return json_response(
+      dump({{"nodes", std::move(nodes)}, {"edges", std::move(edges)}, {"cut", lineage.is_cut}}));
+}
+
+}  // namespace
+
+void add_artifact_routes(Router& router, const Api& api) {
+  const auto add = [&](Method method, std::string pattern, RouteOptions options,
+                       Result<Response> (*handler)(const Api&, const Request&)) {
+    router.add(method, std::move(pattern), options,
+               [&api, handler](const Request& request) { return handler(api, request); });
+  };
+  const std::string project = "/api/v1/artifacts/{project}";
+  const std::string version = project + "/{name}/{version}";
+  const RouteOptions write = {.role = Role::Write};
+  add(Method::Get, project, {}, list_artifacts);
+  add(Method::Get, project + "/{name}", {}, list_versions);
+  add(Method::Post, project + "/{name}", {.role = Role::Write, .max_body_bytes = kMaxManifestBytes},
+      commit_version);
+  add(Method::Get, version, {}, get_version);
+  add(Method::Patch, version, write, patch_version);
+  add(Method::Delete, version, write, delete_version);
+  add(Method::Put, version + "/aliases/{alias}", write, put_alias);
+  add(Method::Delete, version + "/aliases/{alias}", write, delete_alias);
+  add(Method::Post, version + "/use", write, use_version);
+  add(Method::Get, version + "/lineage", {}, get_lineage);
+  add(Method::Get, version + "/files/{path...}", {}, get_artifact_file);
+}
+
+}  // namespace kedge::server

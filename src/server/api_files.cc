@@ -1,0 +1,134 @@
+#include <cerrno>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include "server/api.h"
+
+namespace kedge::server {
+namespace {
+
+constexpr std::uint64_t kMaxFileBytes = 1ULL << 40U;
+
+// What users log must not act in the page's name: no scripts, no requests of its own.
+constexpr std::string_view kSandbox =
+    "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data: 'self'; "
+    "media-src 'self'";
+
+Result<Response> list_files(const Api& api, const Request& request) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const store::RunFile& file : KEDGE_TRY(api.store.list_files(run_key(request)))) {
+    list.push_back({{"path", file.path}, {"size", file.size}, {"digest", file.digest}});
+  }
+  return json_response(dump({{"files", std::move(list)}}));
+}
+
+Result<Response> get_file(const Api& api, const Request& request) {
+  const std::string& path = request.parameter("path");
+  const auto file = KEDGE_TRY(api.store.find_file(run_key(request), path));
+  if (!file) {
+    return fail(ErrorKind::NotFound, fmt::format("the run has no file '{}'", path));
+  }
+  return blob_response(api, request, *file);
+}
+
+Result<store::StoredBlob> take_body(const Api& api, const Request& request,
+                                    std::string_view digest) {
+  // An empty body was never spooled.
+  return request.body_file ? api.blobs.put_file(*request.body_file, digest)
+                           : api.blobs.put({}, digest);
+}
+
+Result<Response> put_file(const Api& api, const Request& request) {
+  const auto kept = api.artifacts.keep_blobs();
+  const store::StoredBlob blob = KEDGE_TRY(take_body(api, request, {}));
+  const store::RunFile file{request.parameter("path"), blob.size, blob.digest};
+  KEDGE_TRY(api.store.bind_file(run_key(request), file));
+  return json_response(dump({{"path", file.path}, {"size", file.size}, {"digest", file.digest}}),
+                       201);
+}
+
+Result<std::string> digest_of(const Request& request) {
+  const std::string& digest = request.parameter("digest");
+  if (!store::is_blob_digest(digest)) {
+    return fail(ErrorKind::Usage, "a blob is named by its SHA-256: 64 hex digits in lower case");
+  }
+  return digest;
+}
+
+Result<Response> get_blob(const Api& api, const Request& request) {
+  const std::string digest = KEDGE_TRY(digest_of(request));
+  const auto size = KEDGE_TRY(api.blobs.find_size(digest));
+  if (!size) {
+    return fail(ErrorKind::NotFound, fmt::format("there is no blob {}", digest));
+  }
+  return blob_response(api, request, {.path = digest, .size = *size, .digest = digest});
+}
+
+Result<Response> put_blob(const Api& api, const Request& request) {
+  const std::string digest = KEDGE_TRY(digest_of(request));
+  const store::StoredBlob blob = KEDGE_TRY(take_body(api, request, digest));
+  return json_response(dump({{"digest", blob.digest}, {"size", blob.size}}), 201);
+}
+
+}  // namespace
+
+Result<Response> blob_response(const Api& api, const Request& request, const store::RunFile& file) {
+  Response response;
+  if (const auto path = api.blobs.find_path(file.digest)) {
+    auto fd = std::make_shared<OwnedFd>(::open(path->c_str(), O_RDONLY | O_CLOEXEC));
+    if (fd->get() < 0) {
+      return errno == ENOENT ? fail(ErrorKind::NotFound,
+                                    fmt::format("the bytes of '{}' are not here", file.path))
+                             : std::unexpected(io_error("cannot open", *path, errno));
+    }
+    response = file_response(request, {.file = std::move(fd),
+                                       .size = KEDGE_TRY(size_of_file(*path)),
+                                       .etag = file.digest,
+                                       .content_type = std::string(content_type_of(file.path))});
+  } else {
+    // From elsewhere (S3): through us, without ranges, piece by piece.
+    response.headers.add("Content-Type", std::string(content_type_of(file.path)));
+    response.headers.add("ETag", fmt::format("\"{}\"", file.digest));
+    if (is_not_modified(request, file.digest)) {
+      response.status = 304;
+      return response;
+    }
+    const auto size = KEDGE_TRY(api.blobs.find_size(file.digest));
+    if (!size) {
+      return fail(ErrorKind::NotFound, fmt::format("the bytes of '{}' are not here", file.path));
+    }
+    response.body = [&api, digest = file.digest, size = *size,
+                     done = std::uint64_t{0}](std::string& chunk) mutable -> Result<bool> {
+      constexpr std::uint64_t kPiece = 4U << 20U;
+      if (done < size) {
+        const store::BlobRange range{.offset = done, .size = std::min(kPiece, size - done)};
+        chunk += KEDGE_TRY(api.blobs.read_all(digest, range));
+        done += *range.size;
+      }
+      return done < size;
+    };
+  }
+  response.headers.add("Cache-Control", "private, no-cache");
+  response.headers.add("Content-Security-Policy", std::string(kSandbox));
+  return response;
+}
+
+void add_file_routes(Router& router, const Api& api) {
+  const auto add = [&](Method method, std::string pattern, RouteOptions options,
+                       Result<Response> (*handler)(const Api&, const Request&)) {
+    router.add(method, std::move(pattern), options,
+               [&api, handler](const Request& request) { return handler(api, request); });
+  };
+  const std::string files = "/api/v1/runs/{project}/{id}/files";
+  const RouteOptions upload = {
+      .role = Role::Write, .max_body_bytes = kMaxFileBytes, .is_spooled = true};
+  add(Method::Get, files, {}, list_files);
+  add(Method::Get, files + "/{path...}", {}, get_file);
+  add(Method::Put, files + "/{path...}", upload, put_file);
+  add(Method::Get, "/api/v1/blobs/{digest}", {}, get_blob);
+  add(Method::Put, "/api/v1/blobs/{digest}", upload, put_blob);
+}
+
+}  // namespace kedge::server

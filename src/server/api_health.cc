@@ -1,0 +1,19 @@
+#include "server/api.h"
+#include "server/embedded.h"
+
+namespace kedge::server {
+
+void add_health_routes(Router& router) {
+  router.add(Method::Get, "/health", {.role = Role::None}, [](const Request&) -> Result<Response> {
+    return json_response(dump({{"status", "ok"}, {"version", KEDGE_VERSION}}));
+  });
+  router.add(Method::Get, "/api/v1/openapi.json", {.role = Role::None},
+             [](const Request&) -> Result<Response> {
+               Response response;
+               response.headers.add("Content-Type", "application/json");
+               response.body = openapi_text();
+               return response;
+             });
+}
+
+}  // namespace kedge::server

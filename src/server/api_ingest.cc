@@ -1,0 +1,79 @@
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "server/api.h"
+#include "server/ingest.h"
+
+namespace kedge::server {
+namespace {
+
+constexpr std::uint64_t kMaxFrameBytes = 128U << 20U;
+constexpr std::uint64_t kMaxFactsBytes = 32U << 20U;
+
+std::string render(const store::SourceState& state) {
+  return fmt::format(R"({{"next_seq":{},"offset":{},"digest":"{}"}})", state.next_seq, state.offset,
+                     state.digest);
+}
+
+Response answer_of(const Result<store::IngestAnswer>& taken) {
+  if (!taken) {
+    return error_response(taken.error());
+  }
+  if (!taken->is_gap) {
+    return json_response(render(taken->state));
+  }
+  const std::string message =
+      fmt::format("records from {} on are needed, and later ones were sent", taken->state.next_seq);
+  return json_response(
+      fmt::format(R"({{"error":{{"code":"conflict","message":"{}"}},"next_seq":{},)"
+                  R"("offset":{},"digest":"{}"}})",
+                  message, taken->state.next_seq, taken->state.offset, taken->state.digest),
+      409);
+}
+
+Result<store::Frames> frames_of(const Request& request, std::string bytes) {
+  const std::int64_t from = KEDGE_TRY(request.query_number("from_seq", -1));
+  if (from < 0) {
+    return fail(ErrorKind::Usage, "from_seq is needed: the number of the first record sent");
+  }
+  return store::Frames{.run = run_key(request),
+                       .writer = request.parameter("writer"),
+                       .from_seq = static_cast<std::uint64_t>(from),
+                       .bytes = std::move(bytes)};
+}
+
+}  // namespace
+
+void add_ingest_routes(Router& router, const Api& api) {
+  const std::string run = "/api/v1/ingest/{project}/{id}";
+  router.add_quick(
+      Method::Post, run + "/{writer}", {.role = Role::Write, .max_body_bytes = kMaxFrameBytes},
+      [&api](Request&& request, const Answer& answer) {
+        auto frames = frames_of(request, std::move(request.body));
+        if (!frames) {
+          answer(error_response(frames.error()));
+          return;
+        }
+        api.store.ingest(
+            std::move(*frames), api.now_us(),
+            [answer](const Result<store::IngestAnswer>& taken) { answer(answer_of(taken)); });
+      },
+      [&api](const Request& request) -> Result<Response> {
+        return answer_of(
+            api.store.ingest(KEDGE_TRY(frames_of(request, request.body)), api.now_us()));
+      });
+  router.add(
+      Method::Get, run + "/{writer}", {}, [&api](const Request& request) -> Result<Response> {
+        return json_response(render(
+            KEDGE_TRY(api.store.find_source(run_key(request), request.parameter("writer")))));
+      });
+  router.add(Method::Put, run, {.role = Role::Write, .max_body_bytes = kMaxFactsBytes},
+             [&api](const Request& request) -> Result<Response> {
+               const auto run = KEDGE_TRY(take_facts(
+                   api.store, run_key(request), KEDGE_TRY(parse_object(request)), api.now_us()));
+               return json_response(dump(store::render_run(run)));
+             });
+}
+
+}  // namespace kedge::server

@@ -1,0 +1,38 @@
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "server/api.h"
+#include "server/log_body.h"
+
+namespace kedge::server {
+namespace {
+
+constexpr std::uint64_t kMaxLogBytes = 32U << 20U;
+
+Response accepted(const Result<std::uint64_t>& count) {
+  return count ? json_response(fmt::format("{{\"accepted\":{}}}", *count))
+               : error_response(count.error());
+}
+
+}  // namespace
+
+void add_log_routes(Router& router, const Api& api) {
+  const auto quick = [&api](Request&& request, const Answer& answer) {
+    auto points = parse_log(request.body);
+    if (!points) {
+      answer(error_response(points.error()));
+      return;
+    }
+    api.store.log(run_key(request), std::move(*points), api.now_us(),
+                  [answer](Result<std::uint64_t> count) { answer(accepted(count)); });
+  };
+  const auto large = [&api](const Request& request) -> Result<Response> {
+    auto points = KEDGE_TRY(parse_log(request.body));
+    return accepted(api.store.log(run_key(request), std::move(points), api.now_us()));
+  };
+  router.add_quick(Method::Post, "/api/v1/runs/{project}/{id}/log",
+                   {.role = Role::Write, .max_body_bytes = kMaxLogBytes}, quick, large);
+}
+
+}  // namespace kedge::server

@@ -1,0 +1,153 @@
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/log.h"
+#include "server/api.h"
+
+namespace kedge::server {
+namespace {
+
+constexpr std::uint64_t kMaxConfigBytes = 32U << 20U;
+constexpr std::size_t kMaxRuns = 10'000;
+
+std::string name_of_run(const store::RunKey& key) {
+  return fmt::format("{}/{}", key.project, key.id);
+}
+
+Result<Response> list_projects(const Api& api, const Request& request) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const store::Project& project : api.store.list_projects()) {
+    if (check_project(request.caller, project.name, request.caller.run)) {
+      list.push_back({{"name", project.name},
+                      {"run_count", project.run_count},
+                      {"running_count", project.running_count},
+                      {"last_us", project.last_us}});
+    }
+  }
+  return json_response(dump({{"projects", std::move(list)}}));
+}
+
+Result<store::Search> parse_search(const nlohmann::json& json) {
+  KEDGE_TRY(check_names(json, {"project", "filter", "order", "limit", "offset", "fields"}));
+  store::Search search;
+  search.project = KEDGE_TRY(find_text(json, "project")).value_or("");
+  search.filter = KEDGE_TRY(find_text(json, "filter")).value_or("");
+  search.order = KEDGE_TRY(find_texts(json, "order")).value_or(std::vector<std::string>());
+  search.fields = KEDGE_TRY(find_texts(json, "fields"));
+  const std::int64_t limit = KEDGE_TRY(find_integer(json, "limit")).value_or(100);
+  const std::int64_t offset = KEDGE_TRY(find_integer(json, "offset")).value_or(0);
+  if (limit < 0 || offset < 0 || static_cast<std::size_t>(limit) > kMaxRuns) {
+    return fail(ErrorKind::Usage, fmt::format("limit is 0 to {}, offset 0 or more", kMaxRuns));
+  }
+  search.limit = static_cast<std::size_t>(limit);
+  search.offset = static_cast<std::size_t>(offset);
+  return search;
+}
+
+Result<Response> search_runs(const Api& api, const Request& request) {
+  store::Search search = KEDGE_TRY(parse_search(KEDGE_TRY(parse_object(request))));
+  if (!request.caller.project.empty()) {
+    search.project = request.caller.project;
+  }
+  store::SearchAnswer answer;
+  if (!request.caller.run.empty()) {  // a link to one run: there is no other
+    answer.runs.push_back(
+        KEDGE_TRY(api.store.find_run({request.caller.project, request.caller.run})));
+    answer.total = 1;
+  } else {
+    answer = KEDGE_TRY(api.store.search(search, api.now_us()));
+  }
+  // Run by run: one document of ten thousand runs would be many times the text.
+  std::string text = "{\"runs\":[";
+  for (const store::Run& run : answer.runs) {
+    text += text.back() == '[' ? "" : ",";
+    text += dump(store::render_run(run));
+  }
+  text += fmt::format("],\"total\":{}}}", answer.total);
+  return json_response(std::move(text));
+}
+
+Result<Response> get_run(const Api& api, const Request& request) {
+  const store::RunKey key = run_key(request);
+  nlohmann::json json = store::render_run(KEDGE_TRY(api.store.find_run(key)));
+  json["environment"] = KEDGE_TRY(api.store.find_environment(key));
+  return json_response(dump(json));
+}
+
+Result<Response> create_run(const Api& api, const Request& request) {
+  nlohmann::json json =
+      request.body.empty() ? nlohmann::json::object() : KEDGE_TRY(parse_object(request));
+  const std::string id = KEDGE_TRY(find_text(json, "id")).value_or("");
+  json.erase("id");
+  store::RunPatch patch = KEDGE_TRY(store::parse_patch(json));
+  if (!patch.user && !request.caller.name.empty()) {
+    patch.user = request.caller.name;
+  }
+  KEDGE_TRY(check_project(request.caller, request.parameter("project"), id));
+  const auto answer =
+      KEDGE_TRY(api.store.create_run({request.parameter("project"), id}, patch, api.now_us()));
+  return json_response(dump(store::render_run(answer.run)), answer.is_created ? 201 : 200);
+}
+
+Result<Response> patch_run(const Api& api, const Request& request) {
+  const store::RunPatch patch = KEDGE_TRY(store::parse_patch(KEDGE_TRY(parse_object(request))));
+  const auto run = KEDGE_TRY(api.store.patch_run(run_key(request), patch, api.now_us()));
+  return json_response(dump(store::render_run(run)));
+}
+
+Result<Response> delete_run(const Api& api, const Request& request) {
+  const store::RunKey key = run_key(request);
+  std::vector<std::string> digests;
+  for (const store::RunFile& file : KEDGE_TRY(api.store.list_files(key))) {
+    digests.push_back(file.digest);
+  }
+  KEDGE_TRY(api.store.delete_run(key));
+  if (const auto freed = api.artifacts.free_unused(digests); !freed) {
+    warn("files of {} are not freed: {}", name_of_run(key), freed.error().message);
+  }
+  api.audit(request, "run.delete", name_of_run(key));
+  return Response{.status = 204};
+}
+
+Result<Response> list_attempts(const Api& api, const Request& request) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const store::Attempt& attempt : KEDGE_TRY(api.store.list_attempts(run_key(request)))) {
+    list.push_back({{"number", attempt.number},
+                    {"host", attempt.host},
+                    {"started_us", attempt.started_us},
+                    {"ended_us", attempt.ended_us},
+                    {"state", attempt.state},
+                    {"from_step", attempt.from_step ? nlohmann::json(*attempt.from_step) : nullptr},
+                    {"changes", attempt.changes}});
+  }
+  return json_response(dump({{"attempts", std::move(list)}}));
+}
+
+Result<Response> beat(const Api& api, const Request& request) {
+  KEDGE_TRY(api.store.heartbeat(run_key(request), api.now_us()));
+  return Response{.status = 204};
+}
+
+}  // namespace
+
+void add_run_routes(Router& router, const Api& api) {
+  const auto add = [&](Method method, std::string pattern, RouteOptions options,
+                       Result<Response> (*handler)(const Api&, const Request&)) {
+    router.add(method, std::move(pattern), options,
+               [&api, handler](const Request& request) { return handler(api, request); });
+  };
+  const std::string run = "/api/v1/runs/{project}/{id}";
+  add(Method::Get, "/api/v1/projects", {.is_scoped = true}, list_projects);
+  add(Method::Post, "/api/v1/runs/search", {.is_scoped = true}, search_runs);
+  add(Method::Post, "/api/v1/runs/{project}",
+      {.role = Role::Write, .max_body_bytes = kMaxConfigBytes}, create_run);
+  add(Method::Get, run, {}, get_run);
+  add(Method::Patch, run, {.role = Role::Write, .max_body_bytes = kMaxConfigBytes}, patch_run);
+  add(Method::Delete, run, {.role = Role::Write}, delete_run);
+  add(Method::Get, run + "/attempts", {}, list_attempts);
+  add(Method::Post, run + "/heartbeat", {.role = Role::Write}, beat);
+}
+
+}  // namespace kedge::server

@@ -1,0 +1,33 @@
+// Every point of a run's curves as text, made in pieces: a long history never stands in memory as
+// text, only one curve's points at a time.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/http.h"
+#include "store/store.h"
+
+namespace kedge::server {
+
+enum class HistoryFormat : std::uint8_t { Json, JsonLines, Csv };
+
+std::optional<HistoryFormat> parse_history_format(std::string_view name);
+std::string_view content_type_of(HistoryFormat format);
+
+struct HistoryRequest {
+  store::RunKey run;
+  std::vector<std::string> keys;
+  store::MetricKind kind = store::MetricKind::Metric;
+  HistoryFormat format = HistoryFormat::Json;
+  bool with_replaced = false;  // also what later attempts replaced
+};
+
+// {"points": [{"key", "step", "value", "time_us", "attempt"}]}, the same objects line by line, or
+// CSV with a head. Replaced points have "replaced": true.
+BodyProducer make_history_producer(const store::Store& store, HistoryRequest request);
+
+}  // namespace kedge::server

@@ -1,0 +1,77 @@
+#include "server/page.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "server/embedded.h"
+#include "server/internal/decompress.h"
+
+namespace kedge::server {
+namespace {
+
+// Scripts only from here: what users logged is shown as text or in a frame without rights.
+constexpr std::string_view kPolicy =
+    "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
+    "media-src 'self' data: blob:; frame-src 'self' data: blob:; base-uri 'self'; "
+    "frame-ancestors 'self'; form-action 'self'";
+
+constexpr std::string_view kNoPage =
+    "<!doctype html><title>kedge</title><p>This kedge was built without its web page "
+    "(<code>web/dist</code> was not there). The API is at <a href=\"/api/v1/openapi.json\">"
+    "/api/v1</a>.";
+
+const EmbeddedFile* find_file(std::string_view path) {
+  const auto files = page_files();
+  const auto found = std::ranges::lower_bound(files, path, {}, &EmbeddedFile::path);
+  return found != files.end() && found->path == path ? &*found : nullptr;
+}
+
+}  // namespace
+
+Result<Response> page_response(const Request& request) {
+  const std::string_view path = std::string_view(request.path).substr(1);
+  if (path.starts_with("api/")) {
+    return error_response(404, "there is nothing at this address",
+                          "GET /api/v1/openapi.json lists what there is");
+  }
+  const EmbeddedFile* file = find_file(path);
+  const bool is_asset = file != nullptr && path.starts_with("assets/");
+  if (file == nullptr && !path.starts_with("assets/")) {
+    file = find_file("index.html");
+  }
+  Response response;
+  if (file == nullptr) {
+    if (!page_files().empty()) {
+      return error_response(404, fmt::format("the page has no file '{}'", path));
+    }
+    response.headers.add("Content-Type", "text/html; charset=utf-8");
+    response.body = kNoPage;
+    return response;
+  }
+  response.headers.add("ETag", fmt::format("\"{}\"", file->etag));
+  response.headers.add("Cache-Control",
+                       is_asset ? "public, max-age=31536000, immutable" : "no-cache");
+  response.headers.add("Vary", "Accept-Encoding");
+  if (is_not_modified(request, file->etag)) {
+    response.status = 304;
+    return response;
+  }
+  response.headers.add("Content-Type", std::string(content_type_of(file->path)));
+  response.headers.add("Content-Security-Policy", std::string(kPolicy));
+  response.headers.add("Referrer-Policy", "same-origin");
+  const auto accepted = request.headers.find("accept-encoding").value_or("");
+  if (accepted.find("gzip") != std::string_view::npos) {
+    response.headers.add("Content-Encoding", "gzip");
+    response.body = file->gzip;
+    return response;
+  }
+  constexpr std::uint64_t kMaxBytes = 64U << 20U;
+  auto plain = decompress(std::string(file->gzip), "gzip", kMaxBytes);
+  KEDGE_CHECK(std::holds_alternative<std::string>(plain), "our own files are whole");
+  response.body = std::move(std::get<std::string>(plain));
+  return response;
+}
+
+}  // namespace kedge::server

@@ -1,0 +1,164 @@
+#include "server/server.h"
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include "core/log.h"
+#include "server/api.h"
+#include "server/page.h"
+#include "server/run_watch.h"
+
+namespace kedge::server {
+namespace {
+
+constexpr auto kCheckInterval = std::chrono::seconds(5);
+
+std::int64_t now_us() {
+  return std::chrono::duration_cast<std::chrono::microseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+// Calls something again and again until it is destroyed.
+class Repeater {
+ public:
+  Repeater(std::chrono::milliseconds interval, std::function<void()> action)
+      : thread_([this, interval, action = std::move(action)] {
+          std::unique_lock lock(mutex_);
+          while (!changed_.wait_for(lock, interval, [this] { return is_stopping_; })) {
+            lock.unlock();
+            action();
+            lock.lock();
+          }
+        }) {}
+
+  Repeater(const Repeater&) = delete;
+  Repeater& operator=(const Repeater&) = delete;
+
+  ~Repeater() {
+    {
+      const std::scoped_lock lock(mutex_);
+      is_stopping_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_stopping_ = false;
+  std::thread thread_;
+};
+
+// A part left by a server that was killed belongs to nobody.
+Result<Path> make_spool_folder(const Path& data) {
+  const Path folder = data / "spool";
+  KEDGE_TRY(make_dirs(folder));
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    std::filesystem::remove(entry.path(), error);
+  }
+  return folder;
+}
+
+Result<std::optional<Path>> make_first_user(Access& access, const ServerOptions& options) {
+  if (!access.needs_login() || access.has_users()) {
+    return std::nullopt;
+  }
+  const auto password =
+      options.admin_password.empty() ? std::nullopt : std::optional(options.admin_password);
+  KEDGE_TRY(access.put_user("admin", Role::Admin, password));
+  const NewGrant token =
+      KEDGE_TRY(access.make_grant({.user = "admin", .label = "first", .role = Role::Admin}));
+  const Path file = options.data / "admin-token";
+  KEDGE_TRY(write_synced(file, file, [&](int fd) -> Result<void> {
+    ::fchmod(fd, S_IRUSR | S_IWUSR);  // before the secret is in it
+    return write_all(fd, token.secret + "\n", file);
+  }));
+  return file;
+}
+
+}  // namespace
+
+// In the order of their construction: each uses those above it.
+struct Server::Parts {
+  std::unique_ptr<store::Store> store;
+  std::unique_ptr<store::BlobStore> blobs;
+  std::unique_ptr<store::Artifacts> artifacts;
+  std::unique_ptr<store::Models> models;
+  std::unique_ptr<Access> access;
+  EventHub events;
+  std::unique_ptr<Api> api;
+  Router router;
+  std::unique_ptr<Repeater> checks;
+  std::unique_ptr<Listener> listener;
+  std::unique_ptr<RunWatch> watch;
+  std::optional<Path> admin_token_file;
+};
+
+Server::Server(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+Server::~Server() {
+  stop();
+}
+
+Result<std::unique_ptr<Server>> Server::start(const ServerOptions& options) {
+  KEDGE_TRY(make_dirs(options.data));
+  auto parts = std::make_unique<Parts>();
+  const std::string address = options.db.empty() ? options.data.string() : options.db;
+  parts->store = KEDGE_TRY(store::Store::open(address, now_us()));
+  ListenOptions listen = options.listen;
+  listen.spool_folder = KEDGE_TRY(make_spool_folder(options.data));
+  const std::string blobs =
+      options.blobs.empty() ? (options.data / "blobs").string() : options.blobs;
+  parts->blobs = KEDGE_TRY(store::BlobStore::open(blobs, {.spool = listen.spool_folder}));
+  parts->artifacts = std::make_unique<store::Artifacts>(*parts->store, *parts->blobs);
+  parts->models = std::make_unique<store::Models>(*parts->store);
+  parts->access = KEDGE_TRY(Access::open(*parts->store, options.access, now_us));
+  parts->admin_token_file = KEDGE_TRY(make_first_user(*parts->access, options));
+  parts->api = std::make_unique<Api>(Api{*parts->store, *parts->blobs, *parts->artifacts,
+                                         *parts->models, *parts->access, parts->events, now_us});
+  parts->store->set_listener(
+      [&events = parts->events](std::span<const store::Change> changes) { events.note(changes); });
+  add_api_routes(parts->router, *parts->api);
+  parts->router.set_fallback(page_response);
+  parts->checks = std::make_unique<Repeater>(kCheckInterval, [&store = *parts->store] {
+    if (const auto marked = store.mark_crashed(now_us()); !marked) {
+      warn("silent runs are not marked: {}", marked.error().message);
+    }
+  });
+  parts->listener = KEDGE_TRY(Listener::start(
+      parts->router,
+      [&access = *parts->access](Request& request, const Route* route) {
+        return access.check(request, route);
+      },
+      listen));
+  if (!options.watched.empty()) {
+    parts->watch = std::make_unique<RunWatch>(*parts->store, parts->blobs.get(),
+                                              WatchOptions{.dirs = options.watched}, now_us);
+  }
+  return std::unique_ptr<Server>(new Server(std::move(parts)));
+}
+
+std::string Server::address() const {
+  return parts_->listener->address();
+}
+
+const std::optional<Path>& Server::admin_token_file() const {
+  return parts_->admin_token_file;
+}
+
+void Server::stop() {
+  parts_->watch.reset();
+  parts_->listener->stop();
+  parts_->checks.reset();
+  parts_->store->set_listener({});
+}
+
+}  // namespace kedge::server
