@@ -32,6 +32,7 @@ constexpr auto kVerbs = std::to_array<Verb>({
     {"config", "show every effective value, or the reference", run_config},
     {"data", "get data sets", run_data},
     {"runs", "list runs and print what they logged", run_runs},
+    {"server", "keep runs and show them: the tracking server", run_server},
     {"sync", "send runs to a tracking server", run_sync},
     {"list", "what models, optimizers, ... there are", run_list},
 });

@@ -15,6 +15,7 @@ int run_init(Args args);
 int run_list(Args args);
 int run_run(Args args);
 int run_runs(Args args);
+int run_server(Args args);
 int run_sync(Args args);
 
 // Becomes `kedge-train VERB ARGS...`, which is beside this program.

@@ -1,0 +1,156 @@
+#include <csignal>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <poll.h>
+
+#include "cli/shared/arguments.h"
+#include "cli/verbs.h"
+#include "core/log.h"
+#include "core/signals.h"
+#include "server/server.h"
+#include "store/database.h"
+
+namespace kedge::cli {
+namespace {
+
+constexpr int kDefaultPort = 8080;
+
+const VerbHelp kHelp = {
+    .usage = "kedge server [options]",
+    .text =
+        "Keeps runs and shows them: the API, and the web page at the same address. Stops on "
+        "SIGTERM or Ctrl-C\nafter the requests that have begun.",
+    .flags = {{"--data", "DIR", "where everything is kept (kedge-data)"},
+              {"--host", "H", "the address to listen on (127.0.0.1: this machine alone)"},
+              {"--port", "P", "the port (8080); 0: any free one"},
+              {"--db", "URL", "postgres://user@host/name instead of SQLite in DIR"},
+              {"--blobs", "WHERE", "a folder or s3://bucket/prefix?endpoint=URL (DIR/blobs)"},
+              {"--watch", "DIR", "take in the runs of this folder as they grow; may be repeated"},
+              {"--auth", "", "users must log in, programs need tokens"},
+              {"--admin-password", "FILE",
+               "the first line is the first admin's password ($KEDGE_ADMIN_PASSWORD)"},
+              {"--tls-cert", "FILE", "serve https with this certificate (PEM)"},
+              {"--tls-key", "FILE", "and its private key"},
+              {"--allow-host", "NAME", "also answer to this name; may be repeated"},
+              {"--rate", "N", "requests a second that one address may make (no limit)"},
+              kJsonFlag}};
+
+Result<std::string> admin_password(const Arguments& arguments) {
+  if (arguments.has("--admin-password")) {
+    const std::string text = KEDGE_TRY(read_file(arguments.value("--admin-password")));
+    return text.substr(0, text.find_first_of("\r\n"));
+  }
+  const char* given = std::getenv("KEDGE_ADMIN_PASSWORD");
+  return given != nullptr ? std::string(given) : std::string();
+}
+
+bool is_loopback(const std::string& host) {
+  return host.starts_with("127.") || host == "localhost" || host == "::1";
+}
+
+Result<server::ListenOptions> listen_options(const Arguments& arguments) {
+  server::ListenOptions listen;
+  listen.host = arguments.value("--host", listen.host);
+  const std::int64_t port = KEDGE_TRY(arguments.number("--port", kDefaultPort));
+  if (port < 0 || port > 65535) {
+    return fail(ErrorKind::Usage, fmt::format("{} is no port: 0 to 65535 are", port));
+  }
+  listen.port = static_cast<int>(port);
+  if (arguments.has("--tls-cert") != arguments.has("--tls-key")) {
+    return fail(ErrorKind::Usage, "--tls-cert and --tls-key belong together");
+  }
+  if (arguments.has("--tls-cert")) {
+    listen.tls = server::TlsFiles{arguments.value("--tls-cert"), arguments.value("--tls-key")};
+  }
+  return listen;
+}
+
+Result<server::ServerOptions> server_options(const Arguments& arguments) {
+  server::ServerOptions options;
+  options.data = arguments.value("--data", "kedge-data");
+  options.db = arguments.value("--db");
+  options.blobs = arguments.value("--blobs");
+  for (const std::string& folder : arguments.values("--watch")) {
+    options.watched.emplace_back(folder);
+  }
+  options.listen = KEDGE_TRY(listen_options(arguments));
+  options.access.needs_login = arguments.has("--auth");
+  options.access.requests_per_second =
+      static_cast<double>(KEDGE_TRY(arguments.number("--rate", 0)));
+  options.access.hosts = arguments.values("--allow-host");
+  if (is_loopback(options.listen.host)) {
+    options.access.hosts.emplace_back("localhost");
+  }
+  options.admin_password = KEDGE_TRY(admin_password(arguments));
+  return options;
+}
+
+void print_start(const server::Server& server, const server::ServerOptions& options, bool as_json) {
+  const std::string where =
+      options.db.empty() ? options.data.string() : store::render_address(store::parse_address(options.db));
+  if (as_json) {
+    fmt::print("{}\n", nlohmann::json{{"address", server.address()}, {"store", where}}.dump());
+  } else {
+    fmt::print("kedge server: {} (store: {})\n", server.address(), where);
+  }
+  std::fflush(stdout);  // who started it waits for this line
+  if (const auto& file = server.admin_token_file()) {
+    say("the user 'admin' was made; the token is in {}", file->string());
+  }
+  if (!options.access.needs_login && !is_loopback(options.listen.host)) {
+    warn("everybody who reaches {} can read and change everything; --auth asks them to log in",
+         server.address());
+  }
+  if (options.access.needs_login && !options.listen.tls && !is_loopback(options.listen.host)) {
+    warn("passwords and tokens travel unencrypted; use --tls-cert and --tls-key, or a proxy");
+  }
+}
+
+Result<void> serve(Args args) {
+  const auto arguments = KEDGE_TRY(parse_or_help(args, kHelp));
+  if (!arguments) {
+    return {};
+  }
+  if (!arguments->positionals().empty() || !arguments->overrides().empty()) {
+    return fail(ErrorKind::Usage, "server takes options only",
+                fmt::format("usage: {}", kHelp.usage));
+  }
+  const auto options = KEDGE_TRY(server_options(*arguments));
+  const StopSignals signals;
+  // Only this thread takes signals, so that they end its wait: threads inherit the mask.
+  sigset_t stops;
+  ::sigemptyset(&stops);
+  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) {
+    ::sigaddset(&stops, number);
+  }
+  ::pthread_sigmask(SIG_BLOCK, &stops, nullptr);
+  auto server = server::Server::start(options);
+  ::pthread_sigmask(SIG_UNBLOCK, &stops, nullptr);
+  if (!server) {
+    return std::unexpected(std::move(server).error());
+  }
+  print_start(**server, options, arguments->has("--json"));
+  while (!signals.requested()) {
+    // A signal between the check and the wait costs this much.
+    constexpr int kWait_ms = 200;
+    ::poll(nullptr, 0, kWait_ms);
+  }
+  say("kedge server: stopping ({})", signals.name());
+  (*server)->stop();
+  return {};
+}
+
+}  // namespace
+
+int run_server(Args args) {
+  const auto done = serve(args);
+  return done ? kExitDone : report(done.error());
+}
+
+}  // namespace kedge::cli
