@@ -1,9 +1,11 @@
 // Curves over every axis, and charts of many points.
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -123,6 +125,44 @@ TEST_P(SeriesTest, a_chart_from_sketches_counts_as_one_from_points) {
     EXPECT_EQ(sketched.x.front(), exact.x.front());
     EXPECT_EQ(sketched.x.back(), exact.x.back());
   }
+}
+
+// What a reader sees while commits and seals go on is always the beginning of the curve.
+TEST_P(SeriesTest, readers_see_whole_commits_while_points_arrive) {
+  const RunKey key = make_run("r");
+  std::atomic<bool> is_done = false;
+  std::atomic<bool> has_failed = false;
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 3; ++i) {
+    readers.emplace_back([&] {
+      std::size_t before = 0;
+      do {
+        const auto curve = store_->read_history(key, "loss");
+        const auto found = store_->search({.filter = "loss >= 0"}, kNow);
+        bool is_good =
+            curve && found && curve->points.size() >= before && curve->points.size() % 100 == 0;
+        for (std::size_t at = 0; is_good && at < curve->points.size(); ++at) {
+          is_good = curve->points[at].value == static_cast<double>(at);
+        }
+        before = is_good ? curve->points.size() : before;
+        has_failed = has_failed || !is_good;
+      } while (!is_done);
+    });
+  }
+  std::int64_t step = 0;
+  for (int commit = 0; commit < 200; ++commit) {
+    std::vector<LogPoint> points;
+    for (int i = 0; i < 100; ++i, ++step) {
+      points.push_back({"loss", step, static_cast<double>(step)});
+    }
+    ASSERT_TRUE(store_->log(key, std::move(points), kNow));
+  }
+  is_done = true;
+  for (std::thread& reader : readers) {
+    reader.join();
+  }
+  EXPECT_FALSE(has_failed);
+  EXPECT_EQ(store_->read_history(key, "loss")->points.size(), 20'000U);
 }
 
 }  // namespace
