@@ -1,9 +1,10 @@
 # Usage: ./dev test [--asan | --tsan]
 #
 # Builds and runs everything .ci/run runs: unit tests, command-line transcripts, a training that is
-# killed again and again and one whose disk is full, the web page's own checks, the commands in
-# the documentation, library dependencies, the tools' own tests, five seconds each of three fuzzers
-# where there is a clang with libFuzzer, lint without clang-tidy.
+# killed again and again and one whose disk is full, every way into a server that is
+# killed, frozen and behind a bad network, the web page's own checks, the commands in the
+# documentation, library dependencies, the tools' own tests, five seconds each of three fuzzers where
+# there is a clang with libFuzzer, lint without clang-tidy.
 # A part prints one line when it passes and its output when it does not.
 #
 #   --asan, --tsan   only the unit tests of the rooms without libtorch, with sanitizers
@@ -77,6 +78,7 @@ else
   part cli python3 tests/cli/run.py
   part kills python3 tests/resume/kill.py --kills 20
   part faults python3 tests/resume/faults.py
+  part ingest python3 tests/server/ingest.py
   part web check_page
   part docs python3 tools/check_docs.py
   part ldd python3 tests/ldd_test.py
