@@ -203,5 +203,18 @@ def query():
         put("query", name, data)
 
 
-for make in (klog, safetensors, manifest, torch_file, config, chunk, query):
+def event_file():
+    for name in ("modern", "legacy"):
+        data = (FIXTURES / f"exchange/{name}.tfevents").read_bytes()
+        put("event_file", name, b"f" + data)
+        events = []
+        while data:
+            (length,) = struct.unpack("<Q", data[:8])
+            events.append(data[12 : 12 + length])
+            data = data[16 + length :]
+        put("event_file", f"{name}-events", b"e" + b"\xff\xfe".join(events))
+    put("event_file", "csv", b'cstep,"a """,_timestamp\r\n1,nan,1794719617.5\n2,,\n"3","x\ny",0\n')
+
+
+for make in (klog, safetensors, manifest, torch_file, config, chunk, query, event_file):
     make()
