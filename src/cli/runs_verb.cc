@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/runs.h"
 #include "cli/shared/arguments.h"
 #include "cli/verbs.h"
 #include "core/log.h"
@@ -146,14 +148,20 @@ Result<void> ls(Args args) {
 int run_runs(Args args) {
   const VerbHelp help = {.usage =
                              "kedge runs ls [DIR]\n       "
-                             "kedge runs metrics RUN [--key K]",
-                         .text = "ls: the runs there are; metrics: what a run has logged, as CSV.",
+                             "kedge runs metrics RUN [--key K]\n       "
+                             "kedge runs export RUN [--format F] [--out PATH]",
+                         .text =
+                             "ls: the runs there are; metrics: what a run has logged, as CSV; "
+                             "export: the same for other programs.",
                          .flags = {}};
-  if (!args.empty() && (args.front() == "ls" || args.front() == "metrics")) {
-    const auto done = args.front() == "ls" ? ls(args.subspan(1)) : metrics(args.subspan(1));
-    return done ? kExitDone : report(done.error());
+  static const std::map<std::string, Result<void> (*)(Args)> kVerbs = {
+      {"ls", ls}, {"metrics", metrics}, {"export", export_run}};
+  const auto verb = args.empty() ? kVerbs.end() : kVerbs.find(args.front());
+  if (verb == kVerbs.end()) {
+    return help_or_unknown(args, help, {"ls", "metrics", "export"});
   }
-  return help_or_unknown(args, help, {"ls", "metrics"});
+  const auto done = verb->second(args.subspan(1));
+  return done ? kExitDone : report(done.error());
 }
 
 }  // namespace kedge::cli

@@ -55,6 +55,7 @@ peers_part() {
   if [[ -n ${KEDGE_PEER_PYTHON:-} ]]; then
     part interop "$KEDGE_PEER_PYTHON" tests/python/interop_test.py
     part onnx "$KEDGE_PEER_PYTHON" tests/python/onnx_test.py
+    part exchange "$KEDGE_PEER_PYTHON" tests/python/exchange_test.py
   else
     printf '%-10s skipped %s\n' peers "KEDGE_PEER_PYTHON names no Python with torch"
   fi
