@@ -16,6 +16,7 @@
 #include "checkpoint/tensor_file.h"
 #include "cli/ckpt.h"
 #include "cli/shared/arguments.h"
+#include "cli/shared/text_table.h"
 #include "cli/verbs.h"
 #include "core/file.h"
 #include "core/log.h"
@@ -37,26 +38,6 @@ void print_json(const json& value) {
 
 json score_as_json(const Entry& entry) {
   return entry.score ? json(*entry.score) : json(nullptr);
-}
-
-std::string render_table(const std::vector<std::vector<std::string>>& rows) {
-  std::vector<std::size_t> widths;
-  for (const auto& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      widths[i] = std::max(widths[i], row[i].size());
-    }
-  }
-  std::string text;
-  for (const auto& row : rows) {
-    std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      line += fmt::format("{:<{}}  ", row[i], widths[i]);
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
-  }
-  return text;
 }
 
 std::string count_or_dash(std::int64_t count) {
