@@ -92,8 +92,9 @@ Result<server::ServerOptions> server_options(const Arguments& arguments) {
 }
 
 void print_start(const server::Server& server, const server::ServerOptions& options, bool as_json) {
-  const std::string where =
-      options.db.empty() ? options.data.string() : store::render_address(store::parse_address(options.db));
+  const std::string where = options.db.empty()
+                                ? options.data.string()
+                                : store::render_address(store::parse_address(options.db));
   if (as_json) {
     fmt::print("{}\n", nlohmann::json{{"address", server.address()}, {"store", where}}.dump());
   } else {

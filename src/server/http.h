@@ -164,6 +164,7 @@ class Router {
   void set_fallback(Handler handler);
 
   RouteMatch find(Method method, const std::vector<std::string>& segments) const;
+  std::vector<Method> methods_of(const std::vector<std::string>& segments) const;
 
   const Route* fallback() const { return fallback_ ? &*fallback_ : nullptr; }
 

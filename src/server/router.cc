@@ -209,19 +209,26 @@ void Router::set_fallback(Handler handler) {
                     .quick = {}};
 }
 
+std::vector<Method> Router::methods_of(const std::vector<std::string>& segments) const {
+  std::vector<Method> methods;
+  for (const auto& route : routes_) {
+    if (matches(*route, segments) && std::ranges::find(methods, route->method) == methods.end()) {
+      methods.push_back(route->method);
+    }
+  }
+  return methods;
+}
+
 RouteMatch Router::find(Method method, const std::vector<std::string>& segments) const {
   RouteMatch match;
   for (const auto& route : routes_) {
-    if (!matches(*route, segments)) {
-      continue;
-    }
-    if (route->method == method) {
+    if (route->method == method && matches(*route, segments)) {
       match.route = route.get();
       match.parameters = parameters_of(*route, segments);
       return match;
     }
-    match.allowed.push_back(route->method);
   }
+  match.allowed = methods_of(segments);
   return match;
 }
 

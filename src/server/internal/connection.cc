@@ -273,9 +273,7 @@ Result<Connection::Routed> Connection::route(const Head& head) {
   RouteMatch match = shared_.router.find(request.method, target.segments);
   request.parameters = std::move(match.parameters);
   if (!method) {
-    if (match.route != nullptr) {
-      match.allowed.push_back(match.route->method);
-    }
+    match.allowed = shared_.router.methods_of(target.segments);
     routed.refusal =
         is_options ? no_such_path(match, true) : error_response(501, "this method is not known");
     return routed;
