@@ -219,7 +219,8 @@ class Data(ServerTest):
         again = self.ask("POST", "/api/v1/runs/p", {"id": "facts"})
         self.assertEqual((again.status, again.json["config"]), (200, config))
         path = "/api/v1/runs/p/facts"
-        patch = {"notes": "n", "config": {"optimizer": {"lr": None, "beta": 2}}, "state": "finished"}
+        change = {"optimizer": {"lr": None, "beta": 2}}
+        patch = {"notes": "n", "config": change, "state": "finished"}
         self.assertEqual(self.ask("PATCH", path, patch).status, 200)
         run = self.ask("GET", path).json
         self.assertEqual(run["config"]["optimizer"], {"beta": 2})

@@ -80,6 +80,7 @@ else
   part kills python3 tests/resume/kill.py --kills 20
   part faults python3 tests/resume/faults.py
   part ingest python3 tests/server/ingest.py
+  part server python3 tests/server/contract.py
   part web check_page
   part docs python3 tools/check_docs.py
   part ldd python3 tests/ldd_test.py
