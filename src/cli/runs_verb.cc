@@ -8,7 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/runs.h"
+#include "cli/server_calls.h"
 #include "cli/shared/arguments.h"
+#include "cli/shared/text_table.h"
 #include "cli/verbs.h"
 #include "core/log.h"
 #include "track/history.h"
@@ -16,8 +18,6 @@
 
 namespace kedge::cli {
 namespace {
-
-constexpr Flag kDirFlag{"--dir", "DIR", "the folder of runs (runs)"};
 
 // RFC 4180: quoted where a comma, a quote or a line end would be misread.
 std::string quote(const std::string& text) {
@@ -64,7 +64,7 @@ Result<void> metrics(Args args) {
                          .text =
                              "Prints every value of the newest curve as CSV. RUN: a run's folder, "
                              "id or name.",
-                         .flags = {{"--key", "K", "only this metric"}, kDirFlag, kJsonFlag}};
+                         .flags = {{"--key", "K", "only this metric"}, kRunsDirFlag, kJsonFlag}};
   const auto arguments = KEDGE_TRY(parse_or_help(args, help));
   if (!arguments) {
     return {};
@@ -106,31 +106,32 @@ void print_runs(const std::vector<track::RunSummary>& runs) {
     rows.push_back({run.id, run.name, run.project, run.state, std::to_string(run.attempts),
                     run.last_step ? std::to_string(*run.last_step) : "-", run.created});
   }
-  std::vector<std::size_t> widths(rows.front().size());
-  for (const auto& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      widths[i] = std::max(widths[i], row[i].size());
-    }
-  }
-  for (const auto& row : rows) {
-    std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      line += i + 1 == row.size() ? row[i] : fmt::format("{:<{}}  ", row[i], widths[i]);
-    }
-    fmt::print("{}\n", line);
-  }
+  fmt::print("{}", render_table(rows));
 }
 
 Result<void> ls(Args args) {
-  const VerbHelp help = {.usage = "kedge runs ls [DIR]",
-                         .text = "Lists the runs under DIR (runs), oldest first.",
-                         .flags = {kJsonFlag}};
+  const VerbHelp help = {
+      .usage = "kedge runs ls [DIR]",
+      .text =
+          "Lists the runs under DIR (runs), oldest first; with --server those of "
+          "a tracking server,\nnewest first.",
+      .flags = {kServerFlag,
+                kTokenFlag,
+                {"--project", "P", "of a server: only of this project"},
+                {"--filter", "QUERY", "of a server: docs/reference/query.md"},
+                {"--order", "FIELD", "of a server: -FIELD for largest first"},
+                {"--field", "FIELD", "of a server: a column more"},
+                {"--limit", "N", "of a server: at most so many (100)"},
+                kJsonFlag}};
   const auto arguments = KEDGE_TRY(parse_or_help(args, help));
   if (!arguments) {
     return {};
   }
   if (arguments->positionals().size() > 1 || !arguments->overrides().empty()) {
     return fail(ErrorKind::Usage, "runs ls takes one folder", fmt::format("usage: {}", help.usage));
+  }
+  if (const auto url = server_of(*arguments); url && arguments->positionals().empty()) {
+    return list_server_runs(*url, *arguments);
   }
   const std::string dir =
       arguments->positionals().empty() ? "runs" : arguments->positionals().front();
@@ -148,17 +149,27 @@ Result<void> ls(Args args) {
 int run_runs(Args args) {
   const VerbHelp help = {.usage =
                              "kedge runs ls [DIR]\n       "
+                             "kedge runs show RUN\n       "
+                             "kedge runs compare RUN RUN ...\n       "
                              "kedge runs metrics RUN [--key K]\n       "
-                             "kedge runs export RUN [--format F] [--out PATH]",
+                             "kedge runs export RUN [--format F] [--out PATH]\n       "
+                             "kedge runs tag RUN TAG ...\n       "
+                             "kedge runs rm RUN ... --yes",
                          .text =
-                             "ls: the runs there are; metrics: what a run has logged, as CSV; "
-                             "export: the same for other programs.",
+                             "What runs there are, what they are and came to; in folders here or "
+                             "(ls, show, compare, tag, rm)\non a tracking server.",
                          .flags = {}};
   static const std::map<std::string, Result<void> (*)(Args)> kVerbs = {
-      {"ls", ls}, {"metrics", metrics}, {"export", export_run}};
+      {"ls", ls},           {"show", show_run},     {"compare", compare_runs},
+      {"metrics", metrics}, {"export", export_run}, {"tag", tag_run},
+      {"rm", remove_runs}};
   const auto verb = args.empty() ? kVerbs.end() : kVerbs.find(args.front());
   if (verb == kVerbs.end()) {
-    return help_or_unknown(args, help, {"ls", "metrics", "export"});
+    std::vector<std::string> names;
+    for (const auto& [name, run] : kVerbs) {
+      names.push_back(name);
+    }
+    return help_or_unknown(args, help, names);
   }
   const auto done = verb->second(args.subspan(1));
   return done ? kExitDone : report(done.error());

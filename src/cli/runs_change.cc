@@ -1,0 +1,87 @@
+// `kedge runs tag` and `kedge runs rm`.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "cli/run_source.h"
+#include "cli/runs.h"
+#include "cli/server_calls.h"
+#include "cli/shared/arguments.h"
+#include "core/log.h"
+
+namespace kedge::cli {
+
+Result<void> tag_run(Args args) {
+  const VerbHelp help = {.usage = "kedge runs tag RUN TAG ... [--remove TAG]",
+                         .text = "Adds tags to a run, or removes them, and prints those it has.",
+                         .flags = {{"--remove", "TAG", "remove this tag; may be repeated"},
+                                   kRunsDirFlag,
+                                   kServerFlag,
+                                   kTokenFlag,
+                                   kJsonFlag}};
+  const auto arguments = KEDGE_TRY(parse_or_help(args, help));
+  if (!arguments) {
+    return {};
+  }
+  const auto& words = arguments->positionals();
+  if (words.empty() || (words.size() == 1 && !arguments->has("--remove"))) {
+    return fail(ErrorKind::Usage, "runs tag needs a run and tags",
+                fmt::format("usage: {}", help.usage));
+  }
+  const auto source = KEDGE_TRY(open_runs(*arguments));
+  const auto tags = KEDGE_TRY(source->tag(words.front(), [&](std::vector<std::string> tags) {
+    for (auto word = words.begin() + 1; word != words.end(); ++word) {
+      if (std::ranges::find(tags, *word) == tags.end()) {
+        tags.push_back(*word);
+      }
+    }
+    for (const std::string& gone : arguments->values("--remove")) {
+      std::erase(tags, gone);
+    }
+    return tags;
+  }));
+  if (arguments->has("--json")) {
+    fmt::print("{}\n", nlohmann::json(tags).dump());
+  } else {
+    fmt::print("{}\n", fmt::join(tags, ", "));
+  }
+  return {};
+}
+
+Result<void> remove_runs(Args args) {
+  const VerbHelp help = {.usage = "kedge runs rm RUN ... --yes",
+                         .text = "Removes runs for good: their logs, media and checkpoints.",
+                         .flags = {{"--yes", "", "do it; without, only say what would be removed"},
+                                   kRunsDirFlag,
+                                   kServerFlag,
+                                   kTokenFlag}};
+  const auto arguments = KEDGE_TRY(parse_or_help(args, help));
+  if (!arguments) {
+    return {};
+  }
+  if (arguments->positionals().empty()) {
+    return fail(ErrorKind::Usage, "runs rm needs runs", fmt::format("usage: {}", help.usage));
+  }
+  const auto source = KEDGE_TRY(open_runs(*arguments));
+  for (const std::string& word : arguments->positionals()) {
+    const nlohmann::json run = KEDGE_TRY(source->load(word));
+    const std::string label =
+        fmt::format("{}/{} ({})", run["project"].get<std::string>(), run["id"].get<std::string>(),
+                    run["name"].get<std::string>());
+    if (!arguments->has("--yes")) {
+      say("would remove {}", label);
+      continue;
+    }
+    KEDGE_TRY(source->remove(word));
+    say("removed {}", label);
+  }
+  if (!arguments->has("--yes")) {
+    say("nothing was removed; add --yes");
+  }
+  return {};
+}
+
+}  // namespace kedge::cli
