@@ -33,6 +33,7 @@ constexpr auto kVerbs = std::to_array<Verb>({
     {"data", "get data sets", run_data},
     {"runs", "list runs and print what they logged", run_runs},
     {"server", "keep runs and show them: the tracking server", run_server},
+    {"artifact", "versioned files on a tracking server", run_artifact},
     {"sync", "send runs to a tracking server", run_sync},
     {"list", "what models, optimizers, ... there are", run_list},
 });

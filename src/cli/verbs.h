@@ -8,6 +8,7 @@ namespace kedge::cli {
 
 using Args = std::span<const std::string>;
 
+int run_artifact(Args args);
 int run_ckpt(Args args);
 int run_config(Args args);
 int run_data(Args args);
@@ -16,6 +17,7 @@ int run_list(Args args);
 int run_run(Args args);
 int run_runs(Args args);
 int run_server(Args args);
+int run_server_store(const std::string& word, Args args);  // backup, restore, check
 int run_sync(Args args);
 
 // Becomes `kedge-train VERB ARGS...`, which is beside this program.
