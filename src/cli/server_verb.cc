@@ -22,7 +22,7 @@ namespace {
 constexpr int kDefaultPort = 8080;
 
 const VerbHelp kHelp = {
-    .usage = "kedge server [options]",
+    .usage = "kedge server [options]\n       kedge server backup FOLDER | restore BACKUP | check",
     .text =
         "Keeps runs and shows them: the API, and the web page at the same address. Stops on "
         "SIGTERM or Ctrl-C\nafter the requests that have begun.",
@@ -119,7 +119,7 @@ Result<void> serve(Args args) {
     return {};
   }
   if (!arguments->positionals().empty() || !arguments->overrides().empty()) {
-    return fail(ErrorKind::Usage, "server takes options only",
+    return fail(ErrorKind::Usage, "server takes options, or one of backup, restore, check",
                 fmt::format("usage: {}", kHelp.usage));
   }
   const auto options = KEDGE_TRY(server_options(*arguments));
@@ -150,6 +150,10 @@ Result<void> serve(Args args) {
 }  // namespace
 
 int run_server(Args args) {
+  if (!args.empty() &&
+      (args.front() == "backup" || args.front() == "restore" || args.front() == "check")) {
+    return run_server_store(args.front(), args.subspan(1));
+  }
   const auto done = serve(args);
   return done ? kExitDone : report(done.error());
 }

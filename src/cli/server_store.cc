@@ -1,0 +1,120 @@
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/shared/arguments.h"
+#include "cli/verbs.h"
+#include "core/log.h"
+#include "core/progress.h"
+#include "core/units.h"
+#include "server/backup.h"
+
+namespace kedge::cli {
+namespace {
+
+constexpr Flag kDataFlag{"--data", "DIR", "the server's folder (kedge-data)"};
+constexpr Flag kBlobsFlag{"--blobs", "WHERE", "as the server's --blobs (DIR/blobs)"};
+
+// A bar over the blobs; how many there are is known only when the first one is done.
+server::BlobProgress blob_bar(std::optional<Progress>& bar) {
+  return [&bar](std::size_t done, std::size_t total) {
+    if (!bar) {
+      bar.emplace("blobs", static_cast<std::int64_t>(total), "blobs");
+    }
+    const auto count = static_cast<std::int64_t>(done);
+    if (bar->advance(count, count)) {
+      bar->draw("");
+    }
+  };
+}
+
+Result<void> fail_for(const std::vector<std::string>& problems) {
+  for (const std::string& problem : problems) {
+    warn("{}", problem);
+  }
+  return problems.empty() ? Result<void>()
+                          : fail(ErrorKind::Corrupt, fmt::format("{} problem{}", problems.size(),
+                                                                 problems.size() == 1 ? "" : "s"));
+}
+
+Result<void> copy(Args args, bool is_restore) {
+  const VerbHelp help = {
+      .usage = is_restore ? "kedge server restore BACKUP" : "kedge server backup FOLDER",
+      .text = is_restore ? "Makes a server's folder from a backup. It must not hold a store yet."
+                         : "Copies the store, also while the server runs. A folder with an older "
+                           "backup is\nbrought up to date: only blobs it does not have are copied.",
+      .flags = {kDataFlag, kBlobsFlag, kJsonFlag}};
+  const auto arguments = KEDGE_TRY(parse_or_help(args, help));
+  if (!arguments) {
+    return {};
+  }
+  if (arguments->positionals().size() != 1 || !arguments->overrides().empty()) {
+    return fail(ErrorKind::Usage, "one folder is needed", fmt::format("usage: {}", help.usage));
+  }
+  const Path data = arguments->value("--data", "kedge-data");
+  const Path other = arguments->positionals().front();
+  std::optional<Progress> bar;
+  const auto report =
+      KEDGE_TRY(server::copy_store({.from = is_restore ? other : data,
+                                    .from_blobs = is_restore ? "" : arguments->value("--blobs"),
+                                    .to = is_restore ? data : other,
+                                    .may_replace = !is_restore,
+                                    .on_blob = blob_bar(bar)}));
+  bar.reset();
+  if (arguments->has("--json")) {
+    fmt::print("{}\n", nlohmann::json{{"database_bytes", report.database_bytes},
+                                      {"blobs", report.blobs},
+                                      {"blobs_copied", report.blobs_copied},
+                                      {"bytes_copied", report.bytes_copied},
+                                      {"problems", report.problems}}
+                           .dump());
+  } else {
+    fmt::print("{}: database {}, {} blobs ({} new, {})\n", (is_restore ? data : other).string(),
+               render_bytes({report.database_bytes}), report.blobs, report.blobs_copied,
+               render_bytes({report.bytes_copied}));
+  }
+  return fail_for(report.problems);
+}
+
+Result<void> check(Args args) {
+  const VerbHelp help = {
+      .usage = "kedge server check",
+      .text = "Checks the database and every blob, also while the server runs.",
+      .flags = {kDataFlag, kBlobsFlag, {"--quick", "", "do not read the blobs"}, kJsonFlag}};
+  const auto arguments = KEDGE_TRY(parse_or_help(args, help));
+  if (!arguments) {
+    return {};
+  }
+  if (!arguments->positionals().empty() || !arguments->overrides().empty()) {
+    return fail(ErrorKind::Usage, "server check takes options only",
+                fmt::format("usage: {}", help.usage));
+  }
+  std::optional<Progress> bar;
+  const auto report = KEDGE_TRY(server::check_store(arguments->value("--data", "kedge-data"),
+                                                    arguments->value("--blobs"),
+                                                    arguments->has("--quick"), blob_bar(bar)));
+  bar.reset();
+  if (arguments->has("--json")) {
+    fmt::print("{}\n",
+               nlohmann::json{
+                   {"runs", report.runs}, {"blobs", report.blobs}, {"problems", report.problems}}
+                   .dump());
+  } else {
+    fmt::print("{} runs, {} blobs: {}\n", report.runs, report.blobs,
+               report.problems.empty() ? "sound" : "damaged");
+  }
+  return fail_for(report.problems);
+}
+
+}  // namespace
+
+int run_server_store(const std::string& word, Args args) {
+  const auto done = word == "check" ? check(args) : copy(args, word == "restore");
+  return done ? kExitDone : report(done.error());
+}
+
+}  // namespace kedge::cli
