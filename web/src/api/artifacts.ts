@@ -1,4 +1,4 @@
-import { callApi } from './client';
+import { apiUrl, callApi, filePath } from './client';
 import type { Json, RunFile, RunRef } from './types';
 
 export interface ArtifactFacts {
@@ -19,7 +19,8 @@ export interface ArtifactVersion {
   size: number;
   created_us: number;
   metadata?: { [key: string]: Json };
-  files?: RunFile[];
+  description?: string;
+  files?: (RunFile & { reference?: string })[];
   made_by?: (RunRef & { name?: string }) | null;
   used_by?: (RunRef & { name?: string })[];
 }
@@ -37,6 +38,12 @@ export interface LineageNode {
 export interface Lineage {
   nodes: LineageNode[];
   edges: { from: string; to: string }[];
+  cut?: boolean; // there is more than is shown
+}
+
+/** Where a file of a version is downloaded. */
+export function artifactFileUrl(project: string, version: ArtifactVersion, file: string): string {
+  return apiUrl(`${path(project, version.name, version.version)}/files/${filePath(file)}`);
 }
 
 function path(project: string, ...rest: string[]): string {
@@ -81,7 +88,9 @@ export interface ModelVersion {
   version: number;
   stage?: string;
   aliases: string[];
-  source?: { project: string; artifact: string; version: string };
+  source?: { project: string; artifact: string; version: string } | null;
+  source_uri?: string;
+  run_id?: string;
   created_us: number;
   tags?: { [key: string]: string };
 }

@@ -48,11 +48,15 @@ export function LinePlot({ drawing, settings, onRead, onZoom }: Props) {
       const pageLeft = u.over.getBoundingClientRect().left + left;
       state.current.onRead(readout, isOwn, { left, pageLeft });
     };
+    // Charts that follow this one's pointer see the end of its drag too; only one may zoom.
+    let isDragged = false;
     const select = (u: uPlot) => {
       const { left, width } = u.select;
-      if (width < 4) return;
-      state.current.onZoom([u.posToVal(left, 'x'), u.posToVal(left + width, 'x')]);
-      u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+      if (isDragged && width >= MIN_DRAG_PX) {
+        state.current.onZoom(tidy(u.posToVal(left, 'x'), u.posToVal(left + width, 'x')));
+      }
+      isDragged = false;
+      if (width > 0) u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
     };
     const made = new uPlot(
       plotOptions(settings, () => state.current.drawing, {
@@ -63,6 +67,7 @@ export function LinePlot({ drawing, settings, onRead, onZoom }: Props) {
       box.current,
     );
     plot.current = made;
+    made.over.addEventListener('mousedown', () => (isDragged = true));
     const unbind = bindGestures(made, (range) => state.current.onZoom(range));
     const stopLight = effect(() => light(made, state.current.drawing, litRun.value));
     return () => {
@@ -82,6 +87,15 @@ export function LinePlot({ drawing, settings, onRead, onZoom }: Props) {
   }, [settings.width, settings.height]);
 
   return <div ref={box} class="plot" />;
+}
+
+const MIN_DRAG_PX = 4;
+
+/** Digits that matter at this zoom, for a short address. */
+function tidy(from: number, to: number): [number, number] {
+  const unit = 10 ** (Math.floor(Math.log10(to - from)) - 3);
+  const round = (v: number) => Number((Math.round(v / unit) * unit).toPrecision(15));
+  return [round(from), round(to)];
 }
 
 const FADED = 0.14;

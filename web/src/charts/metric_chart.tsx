@@ -38,7 +38,8 @@ export function MetricChart(props: ChartProps) {
   const figure = useRef<HTMLElement>(null);
   const isVisible = useVisible(figure);
   const { width } = useSize(figure);
-  const points = Math.max(200, Math.min(2000, Math.round(width / 50) * 50));
+  // The least and the greatest of every pixel column.
+  const points = Math.max(400, Math.min(4000, Math.ceil(width / 50) * 100));
   const key = useSeriesKey(props, points, isVisible && width > 0);
   const loaded = useResource(key, (signal) =>
     loadSeries({ runs, keys: [metric], kind, x: view.x, points, range: wider(view.range) }, signal),

@@ -45,12 +45,13 @@ export function FilterBar({ value, fields, error, warnings, onChange }: Props) {
     const word = field && wordAt(field.value, field.selectionStart ?? 0);
     if (!word) return;
     const quoted = `${quoteName(name)} `;
-    apply(text.slice(0, word.start) + quoted + text.slice(word.end).trimStart(), false);
+    const next = text.slice(0, word.start) + quoted + text.slice(word.end).trimStart();
+    // Now, not with the next frame: the following key must land behind the name.
+    field.value = next;
+    field.focus();
+    field.setSelectionRange(word.start + quoted.length, word.start + quoted.length);
+    apply(next, false);
     setOffer([]);
-    requestAnimationFrame(() => {
-      field.focus();
-      field.setSelectionRange(word.start + quoted.length, word.start + quoted.length);
-    });
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const chosen = offer[picked];

@@ -55,6 +55,7 @@ export function ModelsPage() {
                       </span>
                     </td>
                     <td>
+                      {!v.source && <span class="mono">{v.source_uri}</span>}
                       {v.source && (
                         <a
                           href={linkTo([

@@ -1,6 +1,5 @@
-import { loadLineage, loadVersion, loadVersions } from '../../api/artifacts';
+import { artifactFileUrl, loadLineage, loadVersion, loadVersions } from '../../api/artifacts';
 import type { ArtifactVersion } from '../../api/artifacts';
-import { apiUrl } from '../../api/client';
 import { LineageGraph } from '../../charts/lineage_graph';
 import { now } from '../../lib/clock';
 import { flatten, plain } from '../../lib/flatten';
@@ -64,9 +63,10 @@ export function ArtifactPage({ project, name, version }: Props) {
                 current={`${name}:${detail.data?.version ?? chosen}`}
               />
             )}
+            {lineage.data?.cut && <p class="faint">The graph goes on; this is the nearest part.</p>}
             {lineage.error && <p class="bad">{lineage.error.message}</p>}
           </section>
-          {detail.data?.files && <FileList version={detail.data} />}
+          {detail.data?.files && <FileList version={detail.data} project={project} />}
         </div>
       </div>
     </div>
@@ -117,7 +117,7 @@ function Fact({ name, children }: { name: string; children: preact.ComponentChil
   );
 }
 
-function FileList({ version }: { version: ArtifactVersion }) {
+function FileList({ version, project }: { version: ArtifactVersion; project: string }) {
   return (
     <section>
       <h2>Files</h2>
@@ -127,7 +127,7 @@ function FileList({ version }: { version: ArtifactVersion }) {
             <tr key={file.path}>
               <td>
                 <a
-                  href={apiUrl(`blobs/${encodeURIComponent(file.digest ?? '')}`)}
+                  href={artifactFileUrl(project, version, file.path)}
                   download={file.path.split('/').pop()}
                 >
                   {file.path}

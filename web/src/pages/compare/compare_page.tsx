@@ -36,8 +36,8 @@ export function ComparePage({ project }: { project: string }) {
   const kind = route.value.query.get('k') ?? 'parallel';
   const fields = useResource(project, (signal) => loadFields(project, signal));
   const filter = fullFilter(view);
-  const found = useResource(JSON.stringify([project, filter]), (signal) =>
-    searchRuns({ project, filter, order: ['-created'], limit: MAX_RUNS }, signal),
+  const found = useResource(JSON.stringify([project, filter, view.order]), (signal) =>
+    searchRuns({ project, filter, order: [view.order], limit: MAX_RUNS }, signal),
   );
   const chosen = view.selected;
   const runs = useMemo(() => {
@@ -106,7 +106,7 @@ export function ComparePage({ project }: { project: string }) {
 /** The filter and the chosen runs, without what only this page knows. */
 function runsQuery(): URLSearchParams {
   const query = new URLSearchParams();
-  ['f', 'sel', 'arch'].forEach((key) => {
+  ['f', 'o', 'sel', 'arch'].forEach((key) => {
     const value = route.value.query.get(key);
     if (value) query.set(key, value);
   });
