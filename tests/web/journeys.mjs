@@ -1,0 +1,107 @@
+// Ten journeys of users through the page, in a real Chromium against a real server.
+//   node tests/web/journeys.mjs build/bin/kedge [name ...]
+// KEDGE_SHOTS=DIR keeps a picture of each; KEDGE_CHROMIUM names the browser; KEDGE_PAGE=web/dist takes
+// the page from there instead of out of the binary.
+import assert from 'node:assert/strict';
+import { createRequire } from 'node:module';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { extname, join } from 'node:path';
+import { journeys } from './journey_list.mjs';
+import { seed } from './seed.mjs';
+import { startServer } from './server.mjs';
+
+const { chromium } = createRequire(new URL('../../web/package.json', import.meta.url))(
+  'playwright-core',
+);
+const [kedge, ...only] = process.argv.slice(2);
+assert(kedge, 'usage: node tests/web/journeys.mjs KEDGE [journey ...]');
+const shots = process.env.KEDGE_SHOTS;
+if (shots) mkdirSync(shots, { recursive: true });
+
+function findChromium() {
+  const places = [
+    process.env.KEDGE_CHROMIUM,
+    '/usr/bin/chromium',
+    '/usr/bin/chromium-browser',
+    '/usr/bin/google-chrome',
+  ];
+  return places.find((path) => path && existsSync(path));
+}
+
+const executablePath = findChromium();
+if (!executablePath) {
+  console.log('skipped: no Chromium (apt install chromium)');
+  process.exit(77);
+}
+const TYPES = {
+  '.html': 'text/html',
+  '.js': 'text/javascript',
+  '.css': 'text/css',
+  '.svg': 'image/svg+xml',
+};
+
+async function servePage(context, folder) {
+  await context.route(/^http:\/\/127\.0\.0\.1:\d+\/(?!api\/|health)/, (route) => {
+    const path = new URL(route.request().url()).pathname;
+    const file = join(folder, path === '/' ? 'index.html' : path);
+    if (!existsSync(file)) return route.fulfill({ status: 404 });
+    return route.fulfill({ contentType: TYPES[extname(file)], body: readFileSync(file) });
+  });
+}
+
+const PASSWORD = 'fathoms-deep-9';
+const open = await startServer(kedge);
+const guarded = await startServer(kedge, ['--auth'], { KEDGE_ADMIN_PASSWORD: PASSWORD });
+const browser = await chromium.launch({
+  executablePath,
+  args: [
+    '--no-sandbox',
+    '--disable-gpu',
+    '--disable-background-networking',
+    '--disable-component-update',
+  ],
+});
+const newContext = async () => {
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
+  if (process.env.KEDGE_PAGE) await servePage(context, process.env.KEDGE_PAGE);
+  return context;
+};
+let failed = 0;
+try {
+  await seed(open.api);
+  for (const [name, walk] of Object.entries(journeys)) {
+    if (only.length > 0 && !only.includes(name)) continue;
+    const context = await newContext();
+    const page = await context.newPage();
+    const problems = [];
+    const foreign = [];
+    page.on('pageerror', (error) => problems.push(error.message));
+    page.on('request', (request) => {
+      const { protocol, hostname } = new URL(request.url());
+      if (protocol.startsWith('http') && hostname !== '127.0.0.1') foreign.push(request.url());
+    });
+    const started = Date.now();
+    try {
+      const said = await walk({
+        page,
+        newContext,
+        server: open,
+        guarded,
+        password: PASSWORD,
+      });
+      assert.deepEqual(problems, [], 'the page threw');
+      assert.deepEqual(foreign, [], 'the page asked an outside address');
+      console.log(`${said ?? 'ok'}  ${name}  ${Date.now() - started} ms`);
+    } catch (error) {
+      failed += 1;
+      console.log(`FAILED  ${name}: ${error.message}${problems.length ? ` [${problems}]` : ''}`);
+    }
+    if (shots) await page.screenshot({ path: `${shots}/${name.replaceAll(' ', '-')}.png` });
+    await context.close();
+  }
+} finally {
+  await browser.close();
+  await open.stop();
+  await guarded.stop();
+}
+process.exit(failed ? 1 : 0);

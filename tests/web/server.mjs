@@ -1,0 +1,55 @@
+// A real kedge server for the journeys, on a free port with a store of its own, and short ways to
+// its API.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+export async function startServer(kedge, options = [], env = {}) {
+  const data = mkdtempSync(join(tmpdir(), 'kedge-web-'));
+  const child = spawn(kedge, ['server', '--data', data, '--port', '0', '--json', ...options], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const lines = createInterface({ input: child.stdout });
+  const first = await Promise.race([
+    once(lines, 'line').then(([line]) => line),
+    once(child, 'exit').then(([code]) => {
+      throw new Error(`kedge server ended with ${code}`);
+    }),
+  ]);
+  const { address } = JSON.parse(first);
+  return {
+    address,
+    api: makeApi(address),
+    async stop() {
+      if (child.exitCode === null) {
+        child.kill('SIGTERM');
+        await once(child, 'exit');
+      }
+      rmSync(data, { recursive: true, force: true });
+    },
+  };
+}
+
+export function makeApi(address, headers = {}) {
+  const call = async (method, path, body, type = 'application/json') => {
+    const init = { method, headers: { ...headers } };
+    if (body !== undefined) {
+      init.headers['Content-Type'] = type;
+      init.body = type === 'application/json' ? JSON.stringify(body) : body;
+    }
+    const answer = await fetch(`${address.replace(/\/$/, '')}/api/v1/${path}`, init);
+    const text = await answer.text();
+    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text}`);
+    return text ? JSON.parse(text) : undefined;
+  };
+  return {
+    call,
+    get: (path) => call('GET', path),
+    post: (path, body) => call('POST', path, body),
+    put: (path, body, type) => call('PUT', path, body, type),
+  };
+}
