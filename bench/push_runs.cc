@@ -20,6 +20,7 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <sys/resource.h>
 
 #include "core/result.h"
 #include "core/signals.h"
@@ -139,9 +140,19 @@ Result<void> run(const Path& dir, const Options& options) {
   return {};
 }
 
+// Files and connections of a thousand runs are more than most shells allow without asking.
+void allow_many_files() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+    limit.rlim_cur = limit.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  allow_many_files();
   if (argc < 2 || argc % 2 != 0) {
     fmt::print(stderr, "usage: push_runs DIR [--option value ...]\n");
     return kExitUsage;
