@@ -106,6 +106,9 @@ class Push::Impl {
         continue;
       }
       complain(sent.error());
+      if (is_last && sent.error().kind != ErrorKind::Unavailable) {
+        return;  // waiting would not mend it
+      }
       rest(std::min(with_jitter(pause), is_last ? milliseconds(500) : options_.longest_pause));
       pause = std::min(pause * 2, options_.longest_pause);
     }

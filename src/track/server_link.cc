@@ -65,8 +65,8 @@ Error refusal(const HttpResponse& response, const std::string& url) {
     message += ": " + text("message");
     hint = text("hint");
   }
-  if (response.status == 401 && hint.empty()) {
-    hint = "give a token by track.token_file or $KEDGE_TOKEN";
+  if (response.status == 401) {
+    hint = "give a token: $KEDGE_TOKEN, track.token_file, or kedge sync --token-file FILE";
   }
   const ErrorKind kind = may_pass(response.status)                          ? ErrorKind::Unavailable
                          : response.status == 404 || response.status == 405 ? ErrorKind::NotFound
