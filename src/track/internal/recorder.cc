@@ -23,6 +23,7 @@
 #include "core/result.h"
 #include "track/internal/cbor.h"
 #include "track/internal/png_image.h"
+#include "track/internal/record_head.h"
 
 namespace kedge::track {
 namespace {
@@ -259,19 +260,10 @@ void Recorder::drain() {
   }
 }
 
-// {"type", "seq", "time", "step", "body"}: the caller appends the body.
 void Recorder::begin_record(std::string_view type, std::int64_t step, std::int64_t time_us) {
   payload_.clear();
-  append_cbor_map(payload_, 5);
-  append_cbor_text(payload_, "type");
-  append_cbor_text(payload_, type);
-  append_cbor_text(payload_, "seq");
-  append_cbor_integer(payload_, static_cast<std::int64_t>(sequence_));
-  append_cbor_text(payload_, "time");
-  append_cbor_integer(payload_, time_us);
-  append_cbor_text(payload_, "step");
-  append_cbor_integer(payload_, step);
-  append_cbor_text(payload_, "body");
+  append_record_head(payload_,
+                     {.type = type, .sequence = sequence_, .time_us = time_us, .step = step});
 }
 
 void Recorder::end_record() {
