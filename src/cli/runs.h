@@ -15,5 +15,6 @@ Result<void> compare_runs(Args args);
 Result<void> tag_run(Args args);
 Result<void> remove_runs(Args args);
 Result<void> export_run(Args args);
+Result<void> import_runs(Args args);
 
 }  // namespace kedge::cli

@@ -153,6 +153,7 @@ int run_runs(Args args) {
                              "kedge runs compare RUN RUN ...\n       "
                              "kedge runs metrics RUN [--key K]\n       "
                              "kedge runs export RUN [--format F] [--out PATH]\n       "
+                             "kedge runs import FILE|FOLDER ...\n       "
                              "kedge runs tag RUN TAG ...\n       "
                              "kedge runs rm RUN ... --yes",
                          .text =
@@ -161,8 +162,8 @@ int run_runs(Args args) {
                          .flags = {}};
   static const std::map<std::string, Result<void> (*)(Args)> kVerbs = {
       {"ls", ls},           {"show", show_run},     {"compare", compare_runs},
-      {"metrics", metrics}, {"export", export_run}, {"tag", tag_run},
-      {"rm", remove_runs}};
+      {"metrics", metrics}, {"export", export_run}, {"import", import_runs},
+      {"tag", tag_run},     {"rm", remove_runs}};
   const auto verb = args.empty() ? kVerbs.end() : kVerbs.find(args.front());
   if (verb == kVerbs.end()) {
     std::vector<std::string> names;
