@@ -46,6 +46,11 @@ target_link_libraries(kedge_zstd_library INTERFACE kedge_zstd_static)
 
 add_library(kedge_z_library INTERFACE)
 target_link_libraries(kedge_z_library INTERFACE kedge_z_static)
+# Boost 1.74 knows the coroutines of g++ by itself, but not those of clang, whose clang-tidy reads
+# the same files.
+add_library(kedge_boost_library INTERFACE)
+target_compile_definitions(kedge_boost_library INTERFACE
+  BOOST_ASIO_HAS_CO_AWAIT BOOST_ASIO_HAS_STD_COROUTINE)
 # Static, unlike the OpenSSL that libcurl and libpq bring: the server's own TLS.
 add_library(kedge_openssl_library INTERFACE)
 target_link_libraries(kedge_openssl_library INTERFACE kedge_ssl_static kedge_crypto_static)

@@ -178,6 +178,8 @@ class Exchange {
                                              file.path.string(), rest, file.offset, *file.size));
     }
     body_size_ = file.size.value_or(rest);
+    file_path_ = file.path;
+    file_offset_ = file.offset;
     return {};
   }
 
@@ -235,13 +237,12 @@ class Exchange {
     if (request_.body_source) {
       return wanted == 0 ? 0 : request_.body_source->read(read_offset_, buffer, wanted);
     }
-    const HttpBodyFile& file = *request_.body_file;
     const ssize_t count =
-        ::pread(file_.get(), buffer, wanted, static_cast<off_t>(file.offset + read_offset_));
+        ::pread(file_.get(), buffer, wanted, static_cast<off_t>(file_offset_ + read_offset_));
     if (count < 0 || (count == 0 && wanted > 0)) {
-      return count < 0 ? std::unexpected(io_error("cannot read", file.path, errno))
+      return count < 0 ? std::unexpected(io_error("cannot read", file_path_, errno))
                        : fail(ErrorKind::Io, fmt::format("{} became shorter while it was sent",
-                                                         file.path.string()));
+                                                         file_path_.string()));
     }
     return static_cast<std::size_t>(count);
   }
@@ -352,6 +353,8 @@ class Exchange {
   curl_slist* headers_ = nullptr;
   std::array<char, CURL_ERROR_SIZE> message_{};
   OwnedFd file_;
+  Path file_path_;
+  std::uint64_t file_offset_ = 0;
   std::optional<std::uint64_t> body_size_;
   std::uint64_t read_offset_ = 0;
   HttpResponse response_;

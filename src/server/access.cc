@@ -61,7 +61,7 @@ std::optional<std::string> secret_of(std::string_view authorization) {
   if (authorization.starts_with(kBasic)) {
     const auto pair = decode_base64(authorization.substr(kBasic.size()));
     const auto colon = pair ? pair->find(':') : std::string::npos;
-    if (colon != std::string::npos) {
+    if (pair && colon != std::string::npos) {
       return pair->substr(colon + 1);
     }
   }

@@ -75,6 +75,7 @@ Result<void> Access::load() {
 std::vector<UserFacts> Access::list_users() const {
   const std::scoped_lock lock(mutex_);
   std::vector<UserFacts> list;
+  list.reserve(users_.size());
   for (const auto& [name, user] : users_) {
     list.push_back(user.facts);
   }

@@ -16,6 +16,47 @@ constexpr std::string_view kSandbox =
     "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data: 'self'; "
     "media-src 'self'";
 
+Error gone(const store::RunFile& file) {
+  return {ErrorKind::NotFound, fmt::format("the bytes of '{}' are not here", file.path)};
+}
+
+Result<Response> send_from_file(const Request& request, const store::RunFile& file,
+                                const Path& path) {
+  auto fd = std::make_shared<OwnedFd>(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (fd->get() < 0) {
+    return std::unexpected(errno == ENOENT ? gone(file) : io_error("cannot open", path, errno));
+  }
+  return file_response(request, {.file = std::move(fd),
+                                 .size = KEDGE_TRY(size_of_file(path)),
+                                 .etag = file.digest,
+                                 .content_type = std::string(content_type_of(file.path))});
+}
+
+// From S3, say: through us, without ranges, piece by piece.
+Result<Response> send_from_afar(const Api& api, const Request& request,
+                                const store::RunFile& file) {
+  Response response;
+  response.headers.add("ETag", fmt::format("\"{}\"", file.digest));
+  if (is_not_modified(request, file.digest)) {
+    response.status = 304;
+    return response;
+  }
+  const auto size = KEDGE_TRY(api.blobs.find_size(file.digest));
+  if (!size) {
+    return std::unexpected(gone(file));
+  }
+  response.headers.add("Content-Type", std::string(content_type_of(file.path)));
+  response.body = [&api, digest = file.digest, size = *size,
+                   done = std::uint64_t{0}](std::string& chunk) mutable -> Result<bool> {
+    constexpr std::uint64_t kPiece = 4U << 20U;
+    const std::uint64_t count = std::min(kPiece, size - done);
+    chunk += KEDGE_TRY(api.blobs.read_all(digest, {.offset = done, .size = count}));
+    done += count;
+    return done < size;
+  };
+  return response;
+}
+
 Result<Response> list_files(const Api& api, const Request& request) {
   nlohmann::json list = nlohmann::json::array();
   for (const store::RunFile& file : KEDGE_TRY(api.store.list_files(run_key(request)))) {
@@ -75,41 +116,9 @@ Result<Response> put_blob(const Api& api, const Request& request) {
 }  // namespace
 
 Result<Response> blob_response(const Api& api, const Request& request, const store::RunFile& file) {
-  Response response;
-  if (const auto path = api.blobs.find_path(file.digest)) {
-    auto fd = std::make_shared<OwnedFd>(::open(path->c_str(), O_RDONLY | O_CLOEXEC));
-    if (fd->get() < 0) {
-      return errno == ENOENT ? fail(ErrorKind::NotFound,
-                                    fmt::format("the bytes of '{}' are not here", file.path))
-                             : std::unexpected(io_error("cannot open", *path, errno));
-    }
-    response = file_response(request, {.file = std::move(fd),
-                                       .size = KEDGE_TRY(size_of_file(*path)),
-                                       .etag = file.digest,
-                                       .content_type = std::string(content_type_of(file.path))});
-  } else {
-    // From elsewhere (S3): through us, without ranges, piece by piece.
-    response.headers.add("Content-Type", std::string(content_type_of(file.path)));
-    response.headers.add("ETag", fmt::format("\"{}\"", file.digest));
-    if (is_not_modified(request, file.digest)) {
-      response.status = 304;
-      return response;
-    }
-    const auto size = KEDGE_TRY(api.blobs.find_size(file.digest));
-    if (!size) {
-      return fail(ErrorKind::NotFound, fmt::format("the bytes of '{}' are not here", file.path));
-    }
-    response.body = [&api, digest = file.digest, size = *size,
-                     done = std::uint64_t{0}](std::string& chunk) mutable -> Result<bool> {
-      constexpr std::uint64_t kPiece = 4U << 20U;
-      if (done < size) {
-        const store::BlobRange range{.offset = done, .size = std::min(kPiece, size - done)};
-        chunk += KEDGE_TRY(api.blobs.read_all(digest, range));
-        done += *range.size;
-      }
-      return done < size;
-    };
-  }
+  const auto path = api.blobs.find_path(file.digest);
+  Response response = path ? KEDGE_TRY(send_from_file(request, file, *path))
+                           : KEDGE_TRY(send_from_afar(api, request, file));
   response.headers.add("Cache-Control", "private, no-cache");
   response.headers.add("Content-Security-Policy", std::string(kSandbox));
   return response;

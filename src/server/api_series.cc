@@ -47,17 +47,8 @@ Result<store::MetricKind> parse_kind(const std::string& name) {
   return name == "system" ? store::MetricKind::System : store::MetricKind::Metric;
 }
 
-Result<ParsedSeries> parse_series(const Request& request) {
-  const nlohmann::json json = KEDGE_TRY(parse_object(request));
-  KEDGE_TRY(check_names(json, {"runs", "keys", "kind", "x", "points", "from", "to", "attempt"}));
-  ParsedSeries parsed;
-  parsed.runs = KEDGE_TRY(parse_runs(json, request.caller));
-  parsed.keys = KEDGE_TRY(find_texts(json, "keys")).value_or(std::vector<std::string>());
-  if (parsed.runs.size() * parsed.keys.size() > kMaxSeries) {
-    return fail(ErrorKind::Usage, fmt::format("{} series at once are too many; {} are allowed",
-                                              parsed.runs.size() * parsed.keys.size(), kMaxSeries));
-  }
-  store::SeriesRequest& pattern = parsed.pattern;
+Result<store::SeriesRequest> parse_pattern(const nlohmann::json& json) {
+  store::SeriesRequest pattern;
   pattern.kind = KEDGE_TRY(parse_kind(KEDGE_TRY(find_text(json, "kind")).value_or("metric")));
   pattern.x = KEDGE_TRY(find_text(json, "x")).value_or("step");
   const std::int64_t points = KEDGE_TRY(find_integer(json, "points")).value_or(500);
@@ -74,6 +65,20 @@ Result<ParsedSeries> parse_series(const Request& request) {
   if (const auto attempt = KEDGE_TRY(find_integer(json, "attempt"))) {
     pattern.attempt = static_cast<int>(*attempt);
   }
+  return pattern;
+}
+
+Result<ParsedSeries> parse_series(const Request& request) {
+  const nlohmann::json json = KEDGE_TRY(parse_object(request));
+  KEDGE_TRY(check_names(json, {"runs", "keys", "kind", "x", "points", "from", "to", "attempt"}));
+  ParsedSeries parsed;
+  parsed.runs = KEDGE_TRY(parse_runs(json, request.caller));
+  parsed.keys = KEDGE_TRY(find_texts(json, "keys")).value_or(std::vector<std::string>());
+  if (parsed.runs.size() * parsed.keys.size() > kMaxSeries) {
+    return fail(ErrorKind::Usage, fmt::format("{} series at once are too many; {} are allowed",
+                                              parsed.runs.size() * parsed.keys.size(), kMaxSeries));
+  }
+  parsed.pattern = KEDGE_TRY(parse_pattern(json));
   return parsed;
 }
 

@@ -132,8 +132,7 @@ Result<Role> scope_of(const nlohmann::json& json, Role most) {
   return std::min(scopes ? role : most, most);
 }
 
-Result<Response> make_grant(const Api& api, const Request& request, GrantKind kind) {
-  KEDGE_TRY(need_login(api));
+Result<Grant> parse_grant(const Api& api, const Request& request, GrantKind kind) {
   const nlohmann::json json = KEDGE_TRY(parse_object(request));
   KEDGE_TRY(check_names(json, {"name", "scopes", "project", "run", "expires_in_s"}));
   Grant grant{.kind = kind, .user = request.caller.name};
@@ -153,6 +152,13 @@ Result<Response> make_grant(const Api& api, const Request& request, GrantKind ki
     return fail(ErrorKind::Usage, "expires_in_s is 0 (never) to 100 years");
   }
   grant.expires_us = seconds == 0 ? 0 : api.now_us() + seconds * kSecond;
+  return grant;
+}
+
+Result<Response> make_grant(const Api& api, const Request& request, GrantKind kind) {
+  KEDGE_TRY(need_login(api));
+  const Grant grant = KEDGE_TRY(parse_grant(api, request, kind));
+  const bool is_share = kind == GrantKind::Share;
   const NewGrant made = KEDGE_TRY(api.access.make_grant(grant));
   api.audit(request, is_share ? "share.make" : "token.make", made.grant.id,
             {{"role", name_of(grant.role)}, {"project", grant.project}});

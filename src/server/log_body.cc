@@ -233,7 +233,7 @@ Result<std::vector<store::LogPoint>> LogReader::finish() {
     return fail(ErrorKind::Usage, "'values' needs a 'step' beside it");
   }
   for (std::size_t i = has_values_ ? first_value_ : points_.size(); i < points_.size(); ++i) {
-    points_[i].step = *step_;
+    points_[i].step = step_.value_or(0);
     points_[i].time_us = time_us_;
   }
   if (epoch_ && !points_.empty()) {

@@ -58,7 +58,7 @@ class Repeater {
 
 // A part left by a server that was killed belongs to nobody.
 Result<Path> make_spool_folder(const Path& data) {
-  const Path folder = data / "spool";
+  Path folder = data / "spool";
   KEDGE_TRY(make_dirs(folder));
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
@@ -76,7 +76,7 @@ Result<std::optional<Path>> make_first_user(Access& access, const ServerOptions&
   KEDGE_TRY(access.put_user("admin", Role::Admin, password));
   const NewGrant token =
       KEDGE_TRY(access.make_grant({.user = "admin", .label = "first", .role = Role::Admin}));
-  const Path file = options.data / "admin-token";
+  Path file = options.data / "admin-token";
   KEDGE_TRY(write_synced(file, file, [&](int fd) -> Result<void> {
     ::fchmod(fd, S_IRUSR | S_IWUSR);  // before the secret is in it
     return write_all(fd, token.secret + "\n", file);

@@ -61,6 +61,12 @@ Response no_such_path(const RouteMatch& match, bool is_options) {
   return response;
 }
 
+Response no_head(const boost::system::error_code& error, std::size_t max_bytes) {
+  return error == http::error::header_limit
+             ? error_response(431, fmt::format("the head is longer than {} bytes", max_bytes))
+             : error_response(400, fmt::format("not HTTP: {}", error.message()));
+}
+
 Response call(const Handler& handler, const Request& request) {
   try {
     auto response = handler(request);
@@ -166,9 +172,12 @@ Task<bool> Connection::fill() {
     in_begin_ = 0;
   }
   const std::size_t before = in_.size();
-  in_.resize(before + kReadPiece);
-  const std::size_t count = co_await stream_->read_some(in_.data() + before, kReadPiece);
+  in_.resize(before + read_piece_);
+  const std::size_t count = co_await stream_->read_some(in_.data() + before, read_piece_);
   in_.resize(before + count);
+  if (count == read_piece_) {
+    read_piece_ = kReadPiece;
+  }
   co_return count > 0 && !is_closed_;
 }
 
@@ -182,13 +191,8 @@ Task<bool> Connection::read_head(Head& head) {
         co_return true;
       }
       if (error && error != http::error::need_more) {
-        auto slot = std::make_shared<Slot>();
-        const bool is_long = error == http::error::header_limit;
-        Response refusal = is_long
-                               ? error_response(431, fmt::format("the head is longer than {} bytes",
-                                                                 shared_.options.max_head_bytes))
-                               : error_response(400, fmt::format("not HTTP: {}", error.message()));
-        co_return co_await refuse(std::move(slot), std::move(refusal));
+        co_return co_await refuse(std::make_shared<Slot>(),
+                                  no_head(error, shared_.options.max_head_bytes));
       }
     }
     is_idle_ = in_begin_ == in_.size();

@@ -128,8 +128,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Clock::time_point deadline_ = Clock::time_point::max();
   bool is_idle_ = true;
   bool is_closed_ = false;
-  bool is_unread_ = false;  // a refused request's body is still coming
-  std::string in_;          // received and not yet parsed, from in_begin_ on
+  bool is_unread_ = false;         // a refused request's body is still coming
+  std::size_t read_piece_ = 1024;  // small, until more comes at once: most connections are idle
+  std::string in_;                 // received and not yet parsed, from in_begin_ on
   std::size_t in_begin_ = 0;
   std::string out_;                          // small answers that are written together
   std::deque<std::shared_ptr<Slot>> slots_;  // in the order of their requests

@@ -14,8 +14,8 @@ class PlainStream : public Stream {
  public:
   explicit PlainStream(asio::ip::tcp::socket socket) : socket_(std::move(socket)) {
     boost::system::error_code ignored;  // a connection that is gone says so when it is read
-    socket_.non_blocking(true, ignored);
-    socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+    (void)socket_.non_blocking(true, ignored);
+    (void)socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
   }
 
   Task<bool> handshake() override { co_return true; }
@@ -47,13 +47,13 @@ class PlainStream : public Stream {
 
   Task<void> end_writing() override {
     boost::system::error_code ignored;
-    socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+    (void)socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
     co_return;
   }
 
   void close() override {
     boost::system::error_code ignored;
-    socket_.close(ignored);
+    (void)socket_.close(ignored);
   }
 
  private:

@@ -70,12 +70,17 @@ const std::string& date_text() {
   return text;
 }
 
-std::optional<std::uint64_t> size_of_body(const Response& response) {
+std::optional<std::string_view> find_text(const Response& response) {
   if (const auto* text = std::get_if<std::string>(&response.body)) {
-    return text->size();
+    return *text;
   }
-  if (const auto* view = std::get_if<std::string_view>(&response.body)) {
-    return view->size();
+  const auto* view = std::get_if<std::string_view>(&response.body);
+  return view != nullptr ? std::optional(*view) : std::nullopt;
+}
+
+std::optional<std::uint64_t> size_of_body(const Response& response) {
+  if (const auto text = find_text(response)) {
+    return text->size();
   }
   if (const auto* file = std::get_if<FileBody>(&response.body)) {
     return file->size;
@@ -212,14 +217,12 @@ Task<bool> Connection::write_response(Slot& slot) {
     co_return true;
   }
   bool is_written = true;
-  if (const auto* text = std::get_if<std::string>(&response.body)) {
+  if (const auto text = find_text(response)) {
     if (out_.size() + text->size() <= kWritePiece) {
       out_ += *text;
     } else {
       is_written = co_await write(*text);
     }
-  } else if (const auto* view = std::get_if<std::string_view>(&response.body)) {
-    is_written = co_await write(*view);
   } else if (const auto* file = std::get_if<FileBody>(&response.body)) {
     is_written = co_await write_file(*file);
   } else if (const auto* producer = std::get_if<BodyProducer>(&response.body)) {

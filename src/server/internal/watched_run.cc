@@ -79,6 +79,10 @@ Result<Look> WatchedRun::look_closely(const WatchTarget& target) {
     logs_[writer].is_settled = false;
     newest_attempt_ = attempt_of(writer);
   }
+  // Files of the config may have been replaced; media and patches never are.
+  if (files_) {
+    std::erase_if(*files_, [](const std::string& path) { return path.starts_with("config."); });
+  }
   media_ns_.reset();
   return Look{.has_changed = has_changed};
 }
@@ -119,7 +123,9 @@ Result<bool> WatchedRun::take_files(const WatchTarget& target) {
   if (!files_) {
     files_.emplace();
     for (const store::RunFile& file : KEDGE_TRY(target.store.list_files(run_))) {
-      files_->insert(file.path);
+      if (!file.path.starts_with("config.")) {
+        files_->insert(file.path);
+      }
     }
   }
   bool has_taken = false;
