@@ -156,7 +156,7 @@ Result<Response> read_history(const Api& api, const Request& request) {
   const auto format =
       parse_history_format(std::string(request.query_value("format").value_or("json")));
   if (!format) {
-    return error_response(415, "the format is json, jsonl or csv");
+    return error_response(415, "the format is json, jsonl, csv or parquet");
   }
   HistoryRequest wanted{
       .run = run_key(request),
@@ -179,9 +179,11 @@ Result<Response> read_history(const Api& api, const Request& request) {
   }
   Response response;
   response.headers.add("Content-Type", std::string(content_type_of(*format)));
-  if (*format == HistoryFormat::Csv) {
+  const bool is_parquet = *format == HistoryFormat::Parquet;
+  if (is_parquet || *format == HistoryFormat::Csv) {
     response.headers.add("Content-Disposition",
-                         fmt::format("attachment; filename=\"{}.csv\"", wanted.run.id));
+                         fmt::format("attachment; filename=\"{}.{}\"", wanted.run.id,
+                                     is_parquet ? "parquet" : "csv"));
   }
   response.body = make_history_producer(api.store, std::move(wanted));
   return response;

@@ -1,11 +1,13 @@
 #include "server/history_text.h"
 
+#include <array>
 #include <cmath>
 #include <memory>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "exchange/table.h"
 #include "server/api.h"
 
 namespace kedge::server {
@@ -32,19 +34,23 @@ class HistoryWriter {
       : store_(store), request_(std::move(request)) {}
 
   Result<bool> write(std::string& chunk) {
+    chunk_ = &chunk;
     if (!has_begun_) {
       has_begun_ = true;
-      begin(chunk);
+      KEDGE_TRY(begin(chunk));
     }
     while (chunk.size() < kPieceBytes) {
       if (place_ < curve_.points.size()) {
-        add(chunk, curve_.points[place_++], false);
+        KEDGE_TRY(add(chunk, curve_.points[place_++], false));
       } else if (replaced_place_ < curve_.replaced.size()) {
-        add(chunk, curve_.replaced[replaced_place_++], true);
+        KEDGE_TRY(add(chunk, curve_.replaced[replaced_place_++], true));
       } else if (next_key_ < request_.keys.size()) {
         KEDGE_TRY(open(request_.keys[next_key_++]));
       } else {
         chunk += request_.format == HistoryFormat::Json ? "]}" : "";
+        if (table_) {
+          KEDGE_TRY(table_->finish());
+        }
         return false;
       }
     }
@@ -52,13 +58,29 @@ class HistoryWriter {
   }
 
  private:
-  void begin(std::string& chunk) const {
+  Result<void> begin(std::string& chunk) {
     if (request_.format == HistoryFormat::Json) {
       chunk += "{\"points\":[";
     } else if (request_.format == HistoryFormat::Csv) {
       chunk += request_.with_replaced ? "key,step,value,time_us,attempt,replaced\n"
                                       : "key,step,value,time_us,attempt\n";
+    } else if (request_.format == HistoryFormat::Parquet) {
+      using exchange::ColumnType;
+      std::vector<exchange::Column> columns = {{"key", ColumnType::Text},
+                                               {"step", ColumnType::Integer},
+                                               {"value", ColumnType::Number},
+                                               {"time", ColumnType::TimeUs},
+                                               {"attempt", ColumnType::Integer}};
+      if (request_.with_replaced) {
+        columns.push_back({"replaced", ColumnType::Integer});
+      }
+      table_ = KEDGE_TRY(exchange::make_table_writer(exchange::TableFormat::Parquet, columns,
+                                                     [this](std::string_view bytes) {
+                                                       *chunk_ += bytes;
+                                                       return Result<void>();
+                                                     }));
     }
+    return {};
   }
 
   Result<void> open(const std::string& key) {
@@ -71,19 +93,34 @@ class HistoryWriter {
     key_.clear();
     if (request_.format == HistoryFormat::Csv) {
       key_ = quote(key);
+    } else if (table_) {
+      key_ = key;
     } else {
       append_text(key_, key);
     }
     return {};
   }
 
-  void add(std::string& chunk, const track::Point& point, bool is_replaced) {
+  Result<void> add_row(const track::Point& point, bool is_replaced) {
+    const std::array<exchange::Cell, 6> cells = {std::string_view(key_),
+                                                 point.step,
+                                                 point.value,
+                                                 point.time_us,
+                                                 static_cast<std::int64_t>(point.attempt),
+                                                 static_cast<std::int64_t>(is_replaced)};
+    return table_->add_row(std::span(cells).first(request_.with_replaced ? 6 : 5));
+  }
+
+  Result<void> add(std::string& chunk, const track::Point& point, bool is_replaced) {
+    if (table_) {
+      return add_row(point, is_replaced);
+    }
     auto out = std::back_inserter(chunk);
     if (request_.format == HistoryFormat::Csv) {
       fmt::format_to(out, "{},{},{},{},{}", key_, point.step, point.value, point.time_us,
                      point.attempt);
       chunk += !request_.with_replaced ? "\n" : is_replaced ? ",1\n" : ",0\n";
-      return;
+      return {};
     }
     if (request_.format == HistoryFormat::Json && !std::exchange(is_first_, false)) {
       chunk += ',';
@@ -93,10 +130,13 @@ class HistoryWriter {
     fmt::format_to(out, ",\"time_us\":{},\"attempt\":{}{}}}", point.time_us, point.attempt,
                    is_replaced ? ",\"replaced\":true" : "");
     chunk += request_.format == HistoryFormat::JsonLines ? "\n" : "";
+    return {};
   }
 
   const store::Store& store_;
   HistoryRequest request_;
+  std::unique_ptr<exchange::TableWriter> table_;  // of Parquet
+  std::string* chunk_ = nullptr;                  // where its bytes go
   track::Curve curve_;
   std::string key_;
   std::size_t next_key_ = 0;
@@ -115,6 +155,9 @@ std::optional<HistoryFormat> parse_history_format(std::string_view name) {
   if (name == "jsonl") {
     return HistoryFormat::JsonLines;
   }
+  if (name == "parquet") {
+    return HistoryFormat::Parquet;
+  }
   return name == "csv" ? std::optional(HistoryFormat::Csv) : std::nullopt;
 }
 
@@ -124,6 +167,8 @@ std::string_view content_type_of(HistoryFormat format) {
       return "application/json";
     case HistoryFormat::JsonLines:
       return "application/x-ndjson";
+    case HistoryFormat::Parquet:
+      return "application/vnd.apache.parquet";
     case HistoryFormat::Csv:
       break;
   }

@@ -1,5 +1,5 @@
-// Every point of a run's curves as text, made in pieces: a long history never stands in memory as
-// text, only one curve's points at a time.
+// Every point of a run's curves in the formats of other programs, made in pieces: a long history
+// never stands in memory as text, only one curve's points at a time.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace kedge::server {
 
-enum class HistoryFormat : std::uint8_t { Json, JsonLines, Csv };
+enum class HistoryFormat : std::uint8_t { Json, JsonLines, Csv, Parquet };
 
 std::optional<HistoryFormat> parse_history_format(std::string_view name);
 std::string_view content_type_of(HistoryFormat format);
@@ -26,8 +26,8 @@ struct HistoryRequest {
   bool with_replaced = false;  // also what later attempts replaced
 };
 
-// {"points": [{"key", "step", "value", "time_us", "attempt"}]}, the same objects line by line, or
-// CSV with a head. Replaced points have "replaced": true.
+// {"points": [{"key", "step", "value", "time_us", "attempt"}]}, the same objects line by line, CSV
+// with a head, or Parquet. Replaced points have "replaced": true.
 BodyProducer make_history_producer(const store::Store& store, HistoryRequest request);
 
 }  // namespace kedge::server
