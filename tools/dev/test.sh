@@ -1,10 +1,10 @@
 # Usage: ./dev test [--asan | --tsan]
 #
 # Builds and runs everything .ci/run runs: unit tests, command-line transcripts, a training that is
-# killed again and again and one whose disk is full, every way into a server that is
-# killed, frozen and behind a bad network, the web page's own checks, the commands in the
-# documentation, library dependencies, the tools' own tests, five seconds each of three fuzzers where
-# there is a clang with libFuzzer, lint without clang-tidy.
+# killed again and again and one whose disk is full, every way into a server that is killed,
+# frozen and behind a bad network, the web page's own checks, the commands in the documentation,
+# library dependencies, the tools' own tests, five seconds each of three fuzzers where there is a
+# clang with libFuzzer, lint without clang-tidy.
 # A part prints one line when it passes and its output when it does not.
 #
 #   --asan, --tsan   only the unit tests of the rooms without libtorch, with sanitizers

@@ -1,4 +1,4 @@
-// What is asked of a new version of an artifact before anything is written.
+// What is asked of a version of an artifact before anything of it is written.
 #pragma once
 
 #include <cstdint>
