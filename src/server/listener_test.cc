@@ -11,6 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -43,6 +44,12 @@ class Client {
       }
       text.remove_prefix(static_cast<std::size_t>(count));
     }
+  }
+
+  // Waits for so long; false when the server has closed.
+  bool is_open_for(std::chrono::milliseconds time) {
+    pollfd entry{.fd = fd_.get(), .events = POLLIN, .revents = 0};
+    return ::poll(&entry, 1, static_cast<int>(time.count())) == 0 || receive();
   }
 
   // Everything until the server closes.
@@ -266,6 +273,22 @@ TEST_F(ListenerTest, cuts_off_who_is_too_slow) {
   body.send("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc");
   EXPECT_EQ(head.rest(), "");
   EXPECT_EQ(body.rest(), "");
+}
+
+TEST_F(ListenerTest, cuts_off_who_sends_a_byte_now_and_then) {
+  start({.slow_timeout = std::chrono::milliseconds(100)});
+  const std::string head = "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 90000\r\n\r\n";
+  const std::string next = "GET /hello/a HTTP/1.1\r\nHost: x\r\n\r\nGET /hel";
+  for (const std::string& beginning : {std::string("G"), head, next}) {
+    Client client = connect();
+    client.send(beginning);
+    int count = 0;
+    while (client.is_open_for(std::chrono::milliseconds(20)) && count < 500) {
+      client.send("x");
+      ++count;
+    }
+    EXPECT_LT(count, 500) << beginning;
+  }
 }
 
 TEST_F(ListenerTest, asks_the_gate_before_the_body) {

@@ -175,6 +175,7 @@ Task<bool> Connection::fill() {
   in_.resize(before + read_piece_);
   const std::size_t count = co_await stream_->read_some(in_.data() + before, read_piece_);
   in_.resize(before + count);
+  received_ += count;
   if (count == read_piece_) {
     read_piece_ = kReadPiece;
   }
@@ -206,6 +207,8 @@ Task<bool> Connection::read_head(Head& head) {
         co_return false;
       }
       set_deadline(shared_.options.idle_timeout);
+    } else if (deadline_ == Clock::time_point::max()) {  // the head began behind another request
+      set_deadline(shared_.options.slow_timeout);
     }
     const bool is_filled = co_await fill();
     if (!is_filled) {

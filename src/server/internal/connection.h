@@ -129,6 +129,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool is_idle_ = true;
   bool is_closed_ = false;
   bool is_unread_ = false;         // a refused request's body is still coming
+  std::size_t received_ = 0;       // since the deadline was set for a body
   std::size_t read_piece_ = 1024;  // small, until more comes at once: most connections are idle
   std::string in_;                 // received and not yet parsed, from in_begin_ on
   std::size_t in_begin_ = 0;

@@ -42,7 +42,11 @@ Task<bool> Connection::next_piece(Head& head, std::string& piece) {
         co_return true;
       }
     }
-    set_deadline(shared_.options.slow_timeout);
+    // Not for every byte: one that comes now and then would hold the connection for ever.
+    if (received_ >= kBodyPiece || deadline_ == Clock::time_point::max()) {
+      set_deadline(shared_.options.slow_timeout);
+      received_ = 0;
+    }
     const bool is_filled = co_await fill();
     if (!is_filled) {
       co_return false;
@@ -52,6 +56,8 @@ Task<bool> Connection::next_piece(Head& head, std::string& piece) {
 
 Task<bool> Connection::read_body(Head& head, Request& request, const RouteOptions& options) {
   head.parser.eager(true);
+  set_deadline(shared_.options.slow_timeout);
+  received_ = 0;
   if (const auto expect = request.headers.find("expect");
       expect && boost::beast::iequals({expect->data(), expect->size()}, "100-continue") &&
       in_begin_ == in_.size()) {
