@@ -248,6 +248,22 @@ def other_folders(scene: Scene) -> str:
     return f"{position['next_seq']} records"
 
 
+def with_tokens(scene: Scene) -> str:
+    """A run without a token goes on, and says what it needs; a token file lets it in."""
+    server = scene.server("server", "--auth")
+    options = ["--steps", 100, "--rate", 0, "--server", server.url]
+    begin = time.monotonic()
+    report = finish(scene.write_runs(*options))
+    check("KEDGE_TOKEN" in report["errors"] and "kedge sync" in report["errors"], f"{report}")
+    check(time.monotonic() - begin < 8, "waited for a server that will not change its mind")
+    refused = scene.try_sync(server.url)
+    check(refused.returncode == 1 and "KEDGE_TOKEN" in refused.stderr, f"{refused}")
+    token = str(scene.folder / "server/admin-token")
+    sent = scene.sync(server.url, "--token-file", token)
+    check(sent["equal"] and sent["sent"] == sent["records"], f"{sent}")
+    return f"{sent['records']} records"
+
+
 def kill_server(scene: Scene, server: ServerProcess, longest_s: float) -> None:
     time.sleep(scene.random.uniform(0.02, longest_s))
     server.kill()
@@ -366,6 +382,7 @@ SCENARIOS = [
     three_transports,
     twice_sent,
     other_folders,
+    with_tokens,
     server_killed_during_push,
     server_killed_during_sync,
     client_killed,
