@@ -103,6 +103,11 @@ std::string_view name_of(Method method) {
   return kNames.at(static_cast<std::size_t>(method));
 }
 
+void Headers::add(std::string name, std::string value) {
+  std::erase_if(value, [](char c) { return c == '\r' || c == '\n' || c == '\0'; });
+  entries_.emplace_back(std::move(name), std::move(value));
+}
+
 std::optional<std::string_view> Headers::find(std::string_view name) const {
   const auto found =
       std::ranges::find_if(entries_, [&](const auto& entry) { return entry.first == name; });

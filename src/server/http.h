@@ -35,9 +35,8 @@ struct Caller {
 // Names in lower case, in the order they came.
 class Headers {
  public:
-  void add(std::string name, std::string value) {
-    entries_.emplace_back(std::move(name), std::move(value));
-  }
+  // Line ends in the value are left out: what users have stored must not become a header.
+  void add(std::string name, std::string value);
 
   // The first one's value, or nothing.
   std::optional<std::string_view> find(std::string_view name) const;

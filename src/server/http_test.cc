@@ -74,6 +74,12 @@ TEST(Router, finds_parameters_and_the_rest_of_a_path) {
   EXPECT_THAT(router.find(Method::Put, {"nowhere"}).allowed, IsEmpty());
 }
 
+TEST(Headers, takes_no_second_line) {
+  Headers headers;
+  headers.add("Location", "http://a/\r\nSet-Cookie: x=y");
+  EXPECT_EQ(headers.find("Location"), "http://a/Set-Cookie: x=y");
+}
+
 TEST(ErrorResponse, has_the_status_and_code_of_its_kind) {
   const Response response = error_response(Error{ErrorKind::NotFound, "no \"x\"", "look"});
   EXPECT_EQ(response.status, 404);

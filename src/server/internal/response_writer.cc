@@ -153,7 +153,8 @@ Task<bool> Connection::flush() {
       co_return false;
     }
     slots_.pop_front();
-    slot->is_last = slot->is_last || shared_.is_stopping;
+    // What has been dispatched is answered, also when the server stops.
+    slot->is_last = slot->is_last || (shared_.is_stopping && slots_.empty());
     const bool is_written = co_await write_response(*slot);
     if (!is_written) {
       co_return false;
