@@ -87,6 +87,18 @@ Result<void> copy_blobs(const StoreCopy& copy, const Path& database_folder, Copy
   return {};
 }
 
+Result<void> check_blob(store::BlobStore& blobs, const std::string& digest, bool is_quick,
+                        std::vector<std::string>& problems) {
+  if (!KEDGE_TRY(blobs.find_size(digest))) {
+    problems.push_back(fmt::format("the blob {} is gone", digest));
+    return {};
+  }
+  if (const auto sound = is_quick ? Result<void>() : blobs.verify(digest); !sound) {
+    problems.push_back(sound.error().message);
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<CopyReport> copy_store(const StoreCopy& copy) {
@@ -132,17 +144,11 @@ Result<CheckReport> check_store(const Path& data, const std::string& blobs, bool
   const auto kept = KEDGE_TRY(open_blobs(data, blobs));
   const auto referred = KEDGE_TRY(referred_blobs(*database));
   for (const store::StoredBlob& blob : referred) {
-    const auto size = KEDGE_TRY(kept->find_size(blob.digest));
-    if (!size) {
-      report.problems.push_back(fmt::format("the blob {} is gone", blob.digest));
-    } else if (const auto sound = is_quick ? Result<void>() : kept->verify(blob.digest); !sound) {
-      report.problems.push_back(sound.error().message);
-    }
-    if (on_blob) {
-      on_blob(++report.blobs, referred.size());
+    KEDGE_TRY(check_blob(*kept, blob.digest, is_quick, report.problems));
+    if (++report.blobs; on_blob) {
+      on_blob(report.blobs, referred.size());
     }
   }
-  report.blobs = referred.size();
   return report;
 }
 

@@ -39,25 +39,34 @@ class HistoryWriter {
       has_begun_ = true;
       KEDGE_TRY(begin(chunk));
     }
-    while (chunk.size() < kPieceBytes) {
-      if (place_ < curve_.points.size()) {
-        KEDGE_TRY(add(chunk, curve_.points[place_++], false));
-      } else if (replaced_place_ < curve_.replaced.size()) {
-        KEDGE_TRY(add(chunk, curve_.replaced[replaced_place_++], true));
-      } else if (next_key_ < request_.keys.size()) {
-        KEDGE_TRY(open(request_.keys[next_key_++]));
-      } else {
-        chunk += request_.format == HistoryFormat::Json ? "]}" : "";
-        if (table_) {
-          KEDGE_TRY(table_->finish());
-        }
-        return false;
-      }
+    bool has_more = true;
+    while (has_more && chunk.size() < kPieceBytes) {
+      has_more = KEDGE_TRY(write_next(chunk));
+    }
+    return has_more;
+  }
+
+ private:
+  // One point, or the opening of the next curve; false at the end.
+  Result<bool> write_next(std::string& chunk) {
+    if (place_ < curve_.points.size()) {
+      KEDGE_TRY(add(chunk, curve_.points[place_++], false));
+    } else if (replaced_place_ < curve_.replaced.size()) {
+      KEDGE_TRY(add(chunk, curve_.replaced[replaced_place_++], true));
+    } else if (next_key_ < request_.keys.size()) {
+      KEDGE_TRY(open(request_.keys[next_key_++]));
+    } else {
+      KEDGE_TRY(end(chunk));
+      return false;
     }
     return true;
   }
 
- private:
+  Result<void> end(std::string& chunk) {
+    chunk += request_.format == HistoryFormat::Json ? "]}" : "";
+    return table_ ? table_->finish() : Result<void>();
+  }
+
   Result<void> begin(std::string& chunk) {
     if (request_.format == HistoryFormat::Json) {
       chunk += "{\"points\":[";

@@ -63,6 +63,7 @@ struct Listener::State {
   void on_every_thread(const std::function<void(IoThread&)>& action);
 };
 
+// NOLINTBEGIN(bugprone-unused-return-value): what asio returns is also in the argument
 Result<void> Listener::State::listen() {
   const ListenOptions& options = shared.options;
   boost::system::error_code error;
@@ -100,6 +101,8 @@ Result<void> Listener::State::listen() {
   port = acceptor->local_endpoint().port();
   return {};
 }
+
+// NOLINTEND(bugprone-unused-return-value)
 
 void Listener::State::take(tcp::socket socket, IoThread& thread) {
   boost::system::error_code error;
@@ -218,7 +221,7 @@ void Listener::stop(std::chrono::milliseconds grace) {
   state_->shared.is_stopping = true;
   asio::post(state_->io.front()->context, [this] {
     boost::system::error_code ignored;
-    state_->acceptor->close(ignored);
+    state_->acceptor->close(ignored);  // NOLINT(bugprone-unused-return-value)
   });
   const auto each = [&](void (Connection::*action)()) {
     state_->on_every_thread([action](IoThread& thread) {

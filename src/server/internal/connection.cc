@@ -292,10 +292,10 @@ Result<Connection::Routed> Connection::route(const Head& head) {
   if (!routed.refusal && routed.route == nullptr) {
     routed.refusal = no_such_path(match, false);
   }
-  const auto length = head.parser.content_length();
-  if (!routed.refusal && length && *length > routed.route->options.max_body_bytes) {
+  const std::uint64_t length = head.parser.content_length().value_or(0);
+  if (!routed.refusal && length > routed.route->options.max_body_bytes) {
     routed.refusal =
-        error_response(413, fmt::format("the body has {} bytes, and {} are allowed here", *length,
+        error_response(413, fmt::format("the body has {} bytes, and {} are allowed here", length,
                                         routed.route->options.max_body_bytes));
   }
   return routed;

@@ -10,12 +10,14 @@
 namespace kedge::server {
 namespace {
 
+// NOLINTBEGIN(bugprone-unused-return-value): what asio returns is also in the argument
+
 class PlainStream : public Stream {
  public:
   explicit PlainStream(asio::ip::tcp::socket socket) : socket_(std::move(socket)) {
     boost::system::error_code ignored;  // a connection that is gone says so when it is read
-    (void)socket_.non_blocking(true, ignored);
-    (void)socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+    socket_.non_blocking(true, ignored);
+    socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
   }
 
   Task<bool> handshake() override { co_return true; }
@@ -47,18 +49,20 @@ class PlainStream : public Stream {
 
   Task<void> end_writing() override {
     boost::system::error_code ignored;
-    (void)socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+    socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
     co_return;
   }
 
   void close() override {
     boost::system::error_code ignored;
-    (void)socket_.close(ignored);
+    socket_.close(ignored);
   }
 
  private:
   asio::ip::tcp::socket socket_;
 };
+
+// NOLINTEND(bugprone-unused-return-value)
 
 }  // namespace
 

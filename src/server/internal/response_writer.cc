@@ -194,6 +194,9 @@ Task<bool> Connection::write(std::string_view bytes) {
 }
 
 Task<bool> Connection::write_response(Slot& slot) {
+  if (!slot.response) {
+    co_return false;
+  }
   Response& response = *slot.response;
   const auto size = size_of_body(response);
   const bool has_body = response.status != 204 && response.status != 304;

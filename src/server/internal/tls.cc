@@ -13,12 +13,14 @@
 namespace kedge::server {
 namespace {
 
+// NOLINTBEGIN(bugprone-unused-return-value): what asio returns is also in the argument
+
 class TlsStream : public Stream {
  public:
   TlsStream(asio::ip::tcp::socket socket, asio::ssl::context& context)
       : stream_(std::move(socket), context) {
     boost::system::error_code ignored;  // a connection that is gone says so when it is read
-    (void)stream_.next_layer().set_option(asio::ip::tcp::no_delay(true), ignored);
+    stream_.next_layer().set_option(asio::ip::tcp::no_delay(true), ignored);
   }
 
   Task<bool> handshake() override {
@@ -45,12 +47,12 @@ class TlsStream : public Stream {
   Task<void> end_writing() override {
     boost::system::error_code ignored;  // clients rarely wait to say goodbye
     co_await stream_.async_shutdown(asio::redirect_error(asio::use_awaitable, ignored));
-    (void)stream_.next_layer().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+    stream_.next_layer().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
   }
 
   void close() override {
     boost::system::error_code ignored;
-    (void)stream_.next_layer().close(ignored);
+    stream_.next_layer().close(ignored);
   }
 
  private:
@@ -65,14 +67,14 @@ class OpensslContext : public TlsContext {
 
   Result<void> load(const TlsFiles& files) {
     boost::system::error_code error;
-    (void)context_.use_certificate_chain_file(files.certificate.string(), error);
+    context_.use_certificate_chain_file(files.certificate.string(), error);
     if (error) {
       return fail(ErrorKind::Usage,
                   fmt::format("cannot use the certificate {}: {}", files.certificate.string(),
                               error.message()),
                   "--tls-cert is a PEM file: the certificate, then those that signed it");
     }
-    (void)context_.use_private_key_file(files.key.string(), asio::ssl::context::pem, error);
+    context_.use_private_key_file(files.key.string(), asio::ssl::context::pem, error);
     if (error) {
       return fail(ErrorKind::Usage,
                   fmt::format("cannot use the key {}: {}", files.key.string(), error.message()),
@@ -92,6 +94,8 @@ class OpensslContext : public TlsContext {
  private:
   asio::ssl::context context_;
 };
+
+// NOLINTEND(bugprone-unused-return-value)
 
 }  // namespace
 
