@@ -271,6 +271,31 @@ TEST_P(BackendTest, a_log_tells_of_attempts_tags_console_records_and_the_end) {
   EXPECT_EQ(store_->list_attempts(key)->at(0).state, "interrupted");
 }
 
+TEST_P(BackendTest, a_summary_in_a_log_leaves_curves_to_themselves) {
+  const RunKey key{"mnist", "r"};
+  std::string frames = make_frame({"scalars", 0, kNow, 1, {{"acc", 0.5}}});
+  frames += make_frame({"summary", 1, kNow, 1, {{"acc", 0.5}, {"best/acc", kInfinity}}});
+  frames += make_frame({"scalars", 2, kNow, 2, {{"acc", 0.75}}});
+  ingest(key, "a1-r0", 0, frames);
+  for (const bool is_reopened : {false, true}) {
+    if (is_reopened) {
+      reopen();
+    }
+    EXPECT_EQ(store_->find_run(key)->summary["acc"]["last"], 0.75);
+    EXPECT_EQ(store_->find_run(key)->summary["best/acc"]["last"], "Infinity");
+    EXPECT_THAT(find_ids({.filter = "best/acc > 1e300"}), ElementsAre("r"));
+  }
+}
+
+TEST_P(BackendTest, records_keep_numbers_that_json_does_not_have) {
+  const RunKey key{"mnist", "r"};
+  const json rows = {{1.5, std::nan("")}, {-kInfinity, "text"}};
+  ingest(key, "a1-r0", 0, make_frame({"table", 0, kNow, 1, {{"key", "t"}, {"rows", rows}}}));
+  const auto found = store_->read_records(key, {.type = "table"});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->records.at(0).body["rows"], (json{{1.5, "NaN"}, {"-Infinity", "text"}}));
+}
+
 TEST_P(BackendTest, a_hundred_thousand_metric_names_fit) {
   const RunKey key = make_run("r");
   std::vector<LogPoint> points;

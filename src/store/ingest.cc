@@ -150,7 +150,7 @@ class Taker {
       return take_tags(body["tags"]);
     }
     if (record.type == "summary") {
-      return store_.apply_patch(database_, run_, {.summary = std::move(body)});
+      return take_summary(std::move(body));
     }
     RunDraft& draft = store_.change(run_, kChangedRecords);
     if (record.type == "config") {
@@ -199,6 +199,21 @@ class Taker {
     return database_.run(
         "UPDATE attempts SET state = $3, ended_us = $4 WHERE run = $1 AND number = $2",
         {run_.row, attempt_, make_valid_text(name), record.time_us});
+  }
+
+  // Values that are also logged as curves are left to the curves, which may go on.
+  Result<void> take_summary(json values) {
+    json others = json::object();
+    for (auto& [key, value] : values.items()) {
+      const bool is_curve = std::ranges::any_of(run_.places, [&, &name = key](const auto& names) {
+        return names.first.second == MetricKind::Metric && names.second.contains(name);
+      });
+      if (!is_curve) {
+        others[key] = std::move(value);
+      }
+    }
+    return others.empty() ? Result<void>()
+                          : store_.apply_patch(database_, run_, {.summary = std::move(others)});
   }
 
   Result<void> take_tags(const json& list) {

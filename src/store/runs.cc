@@ -53,7 +53,7 @@ json render_summaries(const RunEntry& entry, const KeyTable& keys) {
   for (const KeyedSummary& metric : entry.metrics) {
     summary[keys.name(metric.key)] = render_summary(metric);
   }
-  for (const KeyedValue* value : entry.summary_values) {
+  for (const auto& value : entry.summary_values) {
     summary[keys.name(value->key)]["last"] = render_value(value->value);
   }
   return summary;
@@ -117,9 +117,10 @@ Result<SearchAnswer> Store::search(const Search& search, std::int64_t now_us) co
   KEDGE_TRY(impl_->read([&](Database& database) -> Result<void> {
     answer.runs.clear();
     for (const EntryPointer& entry : found.runs) {
-      answer.runs.push_back({.facts = entry->facts,
-                             .config = KEDGE_TRY(read_documents(database, entry->row)).config,
-                             .summary = render_summaries(*entry, index.metric_keys)});
+      answer.runs.push_back(
+          {.facts = entry->facts,
+           .config = KEDGE_TRY(read_document(database, entry->row, Document::Config)),
+           .summary = render_summaries(*entry, index.metric_keys)});
     }
     return {};
   }));
@@ -132,7 +133,7 @@ Result<Run> Store::find_run(const RunKey& key) const {
           .config = {},
           .summary = render_summaries(*entry, impl_->index.metric_keys)};
   KEDGE_TRY(impl_->read([&](Database& database) -> Result<void> {
-    run.config = KEDGE_TRY(read_documents(database, entry->row)).config;
+    run.config = KEDGE_TRY(read_document(database, entry->row, Document::Config));
     return {};
   }));
   return run;
@@ -146,12 +147,9 @@ std::optional<RunFacts> Store::find_facts(const RunKey& key) const {
 Result<json> Store::find_environment(const RunKey& key) const {
   const EntryPointer entry = KEDGE_TRY(impl_->find_entry(key));
   json environment = json::object();
-  KEDGE_TRY(impl_->read([&](Database& database) {
-    return database.query("SELECT environment FROM run_documents WHERE run = $1", {entry->row},
-                          [&](const SqlRow& row) -> Result<void> {
-                            environment = KEDGE_TRY(parse_json(row.text(0)));
-                            return {};
-                          });
+  KEDGE_TRY(impl_->read([&](Database& database) -> Result<void> {
+    environment = KEDGE_TRY(read_document(database, entry->row, Document::Environment));
+    return {};
   }));
   return environment;
 }

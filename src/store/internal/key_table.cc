@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "store/internal/text.h"
 #include "store/run.h"
 
 namespace kedge::store {
@@ -22,10 +24,6 @@ using nlohmann::json;
 
 // A config that nests deeper is cut there: its deeper parts are values as JSON text.
 constexpr int kMaxDepth = 16;
-
-std::string dump(const json& value) {
-  return value.dump(-1, ' ', false, json::error_handler_t::replace);
-}
 
 void flatten_into(const json& value, const std::string& prefix, int depth,
                   const std::function<void(const std::string&, const json&)>& visit) {
@@ -38,18 +36,47 @@ void flatten_into(const json& value, const std::string& prefix, int depth,
   }
 }
 
-void sort_by_key(KeyedValues& values) {
-  std::ranges::stable_sort(values, {}, &KeyedValue::key);
+template <typename Values>
+void sort_by_key(Values& values) {
+  std::ranges::stable_sort(values, {}, [](const auto& value) { return value->key; });
   // "a.b" and {"a": {"b": ...}} are one name: the last one counts.
-  KeyedValues unique;
-  for (const KeyedValue* value : values) {
+  Values unique;
+  for (auto& value : values) {
     if (!unique.empty() && unique.back()->key == value->key) {
-      unique.back() = value;
+      unique.back() = std::move(value);
     } else {
-      unique.push_back(value);
+      unique.push_back(std::move(value));
     }
   }
   values = std::move(unique);
+}
+
+template <typename Values>
+const KeyedValue* find_in(const Values& values, KeyId key) {
+  const auto found =
+      std::ranges::lower_bound(values, key, {}, [](const auto& value) { return value->key; });
+  return found != values.end() && (*found)->key == key ? &**found : nullptr;
+}
+
+// Texts, lists and objects are views of `text`, which the caller keeps.
+QueryValue make_value(const json& value, std::string_view text) {
+  constexpr auto kMaxInt = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  if (value.is_null()) {
+    return nullptr;
+  }
+  if (value.is_boolean()) {
+    return value.get<bool>();
+  }
+  if (value.is_number_unsigned() && value.get<std::uint64_t>() > kMaxInt) {
+    return value.get<double>();
+  }
+  if (value.is_number_integer()) {
+    return value.get<std::int64_t>();
+  }
+  if (value.is_number()) {
+    return value.get<double>();
+  }
+  return text;
 }
 
 }  // namespace
@@ -88,41 +115,33 @@ std::vector<std::string> KeyTable::names() const {
 
 const KeyedValue* ValuePool::add(KeyId key, const json& value) {
   // A number and the text of that number differ by the quotes of JSON.
-  std::string text = dump(value);
+  std::string text = render_json(value);
   const std::string name = fmt::format("{}:{}", key, text);
   const std::lock_guard lock(mutex_);
   const auto found = known_.find(name);
   if (found != known_.end()) {
     return found->second;
   }
-  KeyedValue entry{.key = key, .value = {}};
-  constexpr auto kMaxInt = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-  if (value.is_null()) {
-    entry.value = nullptr;
-  } else if (value.is_boolean()) {
-    entry.value = value.get<bool>();
-  } else if (value.is_number_unsigned() && value.get<std::uint64_t>() > kMaxInt) {
-    entry.value = value.get<double>();
-  } else if (value.is_number_integer()) {
-    entry.value = value.get<std::int64_t>();
-  } else if (value.is_number()) {
-    entry.value = value.get<double>();
-  } else {
+  if (value.is_string() || value.is_structured()) {
     texts_.push_back(value.is_string() ? value.get<std::string>() : std::move(text));
-    entry.value = std::string_view(texts_.back());
+    values_.push_back({key, std::string_view(texts_.back())});
+  } else {
+    values_.push_back({key, make_value(value, "")});
   }
-  values_.push_back(entry);
   known_.emplace(name, &values_.back());
   return &values_.back();
 }
 
-const KeyedValue* find_value(const KeyedValues& values, KeyId key) {
-  const auto found = std::ranges::lower_bound(values, key, {}, &KeyedValue::key);
-  return found != values.end() && (*found)->key == key ? *found : nullptr;
+const KeyedValue* find_value(const ConfigValues& values, KeyId key) {
+  return find_in(values, key);
 }
 
-KeyedValues flatten(const json& value, KeyTable& keys, ValuePool& pool) {
-  KeyedValues values;
+const KeyedValue* find_value(const SummaryValues& values, KeyId key) {
+  return find_in(values, key);
+}
+
+ConfigValues flatten_config(const json& value, KeyTable& keys, ValuePool& pool) {
+  ConfigValues values;
   if (value.is_object()) {
     flatten_into(value, "", 0, [&](const std::string& key, const json& item) {
       values.push_back(pool.add(keys.add(key), item));
@@ -132,12 +151,23 @@ KeyedValues flatten(const json& value, KeyTable& keys, ValuePool& pool) {
   return values;
 }
 
-KeyedValues flatten_top(const json& value, KeyTable& keys, ValuePool& pool) {
-  KeyedValues values;
-  if (value.is_object()) {
-    for (const auto& [key, item] : value.items()) {
-      values.push_back(pool.add(keys.add(key), item));
-    }
+SummaryValues flatten_summary(const json& value, KeyTable& keys) {
+  struct Owned {
+    std::string text;
+    KeyedValue value;
+  };
+
+  SummaryValues values;
+  if (!value.is_object()) {
+    return values;
+  }
+  for (const auto& [key, item] : value.items()) {
+    auto owned = std::make_shared<Owned>();
+    owned->text = item.is_string() ? item.get<std::string>() : render_json(item);
+    const auto number = parse_nonfinite(owned->text);
+    owned->value = {keys.add(key), item.is_string() && number ? QueryValue(*number)
+                                                              : make_value(item, owned->text)};
+    values.emplace_back(owned, &owned->value);
   }
   sort_by_key(values);
   return values;

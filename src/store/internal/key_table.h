@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -32,10 +33,10 @@ class KeyTable {
   std::vector<const std::string*> names_;  // the keys of ids_, which do not move
 };
 
-// A value of a config or of a summary set by hand. Immutable once it is in the pool.
+// A value of a config or of a summary set by hand. It never changes.
 struct KeyedValue {
   KeyId key = 0;
-  QueryValue value;  // a text is the pool's
+  QueryValue value;  // a text belongs to the pool or to what owns this
 };
 
 class ValuePool {
@@ -50,16 +51,19 @@ class ValuePool {
   std::unordered_map<std::string, const KeyedValue*> known_;
 };
 
-// Sorted by key, for binary search.
-using KeyedValues = std::vector<const KeyedValue*>;
+// Sorted by key, for binary search. Configs are alike and stay: their values are the pool's.
+// Summaries are not and change with every step: theirs go with the last run entry that has them.
+using ConfigValues = std::vector<const KeyedValue*>;
+using SummaryValues = std::vector<std::shared_ptr<const KeyedValue>>;
 
-const KeyedValue* find_value(const KeyedValues& values, KeyId key);
+const KeyedValue* find_value(const ConfigValues& values, KeyId key);
+const KeyedValue* find_value(const SummaryValues& values, KeyId key);
 
 // {"optimizer": {"lr": 0.1}} as "optimizer.lr": 0.1. Lists stay whole.
-KeyedValues flatten(const nlohmann::json& json, KeyTable& keys, ValuePool& pool);
+ConfigValues flatten_config(const nlohmann::json& json, KeyTable& keys, ValuePool& pool);
 
-// The same without nesting: the keys of the object are the names.
-KeyedValues flatten_top(const nlohmann::json& json, KeyTable& keys, ValuePool& pool);
+// The keys of the object are the names. "NaN" and the like are numbers.
+SummaryValues flatten_summary(const nlohmann::json& json, KeyTable& keys);
 
 nlohmann::json render_value(const QueryValue& value);
 

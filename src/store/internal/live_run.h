@@ -61,8 +61,8 @@ struct LiveSeries {
 struct RunDraft {
   RunFacts facts;
   std::vector<Beginning> beginnings;
-  std::optional<KeyedValues> config_values;
-  std::optional<KeyedValues> summary_values;
+  std::optional<ConfigValues> config_values;
+  std::optional<SummaryValues> summary_values;
   std::map<std::string, SourceState> sources;
   std::vector<std::size_t> fresh;    // series with fresh points
   std::vector<ConsoleLine> console;  // without numbers

@@ -16,6 +16,8 @@
 namespace kedge::store {
 namespace {
 
+using nlohmann::json;
+
 void set_text(std::string& text, const std::optional<std::string>& value) {
   if (value) {
     text = make_valid_text(*value);
@@ -53,19 +55,19 @@ void set_facts(RunFacts& facts, const RunPatch& patch) {
 
 Result<void> Store::Impl::apply_patch(Database& database, LiveRun& run, const RunPatch& patch) {
   RunDraft& draft = change(run, kChangedFacts);
-  if (patch.config.is_object() || patch.summary.is_object()) {
-    RunDocuments documents = KEDGE_TRY(read_documents(database, run.row));
-    if (patch.config.is_object()) {
-      documents.config.merge_patch(patch.config);
-      draft.config_values = flatten(documents.config, index.config_keys, index.values);
-    }
-    if (patch.summary.is_object()) {
-      documents.summary.merge_patch(patch.summary);
-      draft.summary_values = flatten_top(documents.summary, index.metric_keys, index.values);
-    }
-    KEDGE_TRY(
-        database.run("UPDATE run_documents SET config = $2, summary = $3 WHERE run = $1",
-                     {run.row, render_json(documents.config), render_json(documents.summary)}));
+  if (patch.config.is_object()) {
+    json config = KEDGE_TRY(read_document(database, run.row, Document::Config));
+    config.merge_patch(patch.config);
+    KEDGE_TRY(database.run("UPDATE run_documents SET config = $2 WHERE run = $1",
+                           {run.row, render_json(config)}));
+    draft.config_values = flatten_config(config, index.config_keys, index.values);
+  }
+  if (patch.summary.is_object()) {
+    json summary = KEDGE_TRY(read_document(database, run.row, Document::Summary));
+    summary.merge_patch(patch.summary);
+    KEDGE_TRY(database.run("UPDATE run_documents SET summary = $2 WHERE run = $1",
+                           {run.row, render_json(summary)}));
+    draft.summary_values = flatten_summary(summary, index.metric_keys);
   }
   if (patch.environment.is_object()) {
     KEDGE_TRY(database.run("UPDATE run_documents SET environment = $2 WHERE run = $1",

@@ -37,8 +37,8 @@ class RunEntry final : public QueriedRun {
   std::int64_t row = 0;  // its number in the table
   std::size_t slot = 0;  // its place in the index
   RunFacts facts;
-  KeyedValues config_values;
-  KeyedValues summary_values;              // set by hand; they go before the metrics
+  ConfigValues config_values;
+  SummaryValues summary_values;            // set by hand; they go before the metrics
   std::vector<KeyedSummary> metrics;       // sorted by key
   std::vector<Beginning> beginnings = {};  // in order of attempts
 

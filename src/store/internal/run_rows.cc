@@ -98,15 +98,17 @@ Result<void> update_run(Database& database, std::int64_t row, const RunFacts& fa
        facts.attempt, or_null(facts.last_step), facts.parent, facts.sweep, facts.config_hash});
 }
 
-Result<RunDocuments> read_documents(Database& database, std::int64_t row) {
-  RunDocuments documents;
-  KEDGE_TRY(database.query("SELECT config, summary FROM run_documents WHERE run = $1", {row},
-                           [&](const SqlRow& answer) -> Result<void> {
-                             documents.config = KEDGE_TRY(parse_json(answer.text(0)));
-                             documents.summary = KEDGE_TRY(parse_json(answer.text(1)));
-                             return {};
-                           }));
-  return documents;
+Result<nlohmann::json> read_document(Database& database, std::int64_t row, Document document) {
+  const std::string_view sql =
+      document == Document::Config    ? "SELECT config FROM run_documents WHERE run = $1"
+      : document == Document::Summary ? "SELECT summary FROM run_documents WHERE run = $1"
+                                      : "SELECT environment FROM run_documents WHERE run = $1";
+  nlohmann::json json = nlohmann::json::object();
+  KEDGE_TRY(database.query(sql, {row}, [&](const SqlRow& answer) -> Result<void> {
+    json = KEDGE_TRY(parse_json(answer.text(0)));
+    return {};
+  }));
+  return json;
 }
 
 Result<void> read_runs(Database& database, const RunVisitor& visit) {

@@ -23,7 +23,9 @@ struct RunDocuments {
   nlohmann::json summary = nlohmann::json::object();  // only what was set by hand
 };
 
-Result<RunDocuments> read_documents(Database& database, std::int64_t row);
+enum class Document : std::uint8_t { Config, Summary, Environment };
+
+Result<nlohmann::json> read_document(Database& database, std::int64_t row, Document document);
 
 using RunVisitor =
     std::function<Result<void>(std::int64_t row, RunFacts facts, RunDocuments documents)>;

@@ -64,8 +64,8 @@ RunEntry Store::Impl::make_entry(std::int64_t row, RunFacts facts, const RunDocu
   RunEntry entry;
   entry.row = row;
   entry.facts = std::move(facts);
-  entry.config_values = flatten(documents.config, index.config_keys, index.values);
-  entry.summary_values = flatten_top(documents.summary, index.metric_keys, index.values);
+  entry.config_values = flatten_config(documents.config, index.config_keys, index.values);
+  entry.summary_values = flatten_summary(documents.summary, index.metric_keys);
   return entry;
 }
 

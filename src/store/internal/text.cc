@@ -1,7 +1,11 @@
 #include "store/internal/text.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -9,6 +13,7 @@
 #include <zstd.h>
 
 #include "core/result.h"
+#include "store/run.h"
 
 namespace kedge::store {
 namespace {
@@ -37,6 +42,19 @@ std::size_t character_length(std::string_view text) {
 
 constexpr std::size_t kMaxUnpackedBytes = std::size_t{256} << 20U;
 
+bool has_nonfinite(const nlohmann::json& json) {
+  return json.is_number_float() ? !std::isfinite(json.get<double>())
+                                : json.is_structured() && std::ranges::any_of(json, has_nonfinite);
+}
+
+void name_nonfinite(nlohmann::json& json) {
+  if (json.is_structured()) {
+    std::ranges::for_each(json, name_nonfinite);
+  } else if (json.is_number_float()) {
+    json = render_number(json.get<double>());
+  }
+}
+
 }  // namespace
 
 std::string make_valid_text(std::string_view text) {
@@ -56,7 +74,23 @@ std::string make_valid_text(std::string_view text) {
 }
 
 std::string render_json(const nlohmann::json& json) {
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  constexpr auto kReplace = nlohmann::json::error_handler_t::replace;
+  if (!has_nonfinite(json)) {
+    return json.dump(-1, ' ', false, kReplace);
+  }
+  nlohmann::json copy = json;
+  name_nonfinite(copy);
+  return copy.dump(-1, ' ', false, kReplace);
+}
+
+std::optional<double> parse_nonfinite(std::string_view text) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (text == "NaN") {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+  return text == "Infinity"    ? std::optional(kInfinity)
+         : text == "-Infinity" ? std::optional(-kInfinity)
+                               : std::nullopt;
 }
 
 Result<nlohmann::json> parse_json(std::string_view text) {

@@ -1,6 +1,7 @@
 // Text from outside as the database takes it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -13,8 +14,12 @@ namespace kedge::store {
 // The same text; bytes that are not UTF-8, and zeros, which PostgreSQL refuses, become '?'.
 std::string make_valid_text(std::string_view text);
 
-// JSON for the database; bad UTF-8 is replaced.
+// JSON for the database: bad UTF-8 is replaced; NaN and infinities, which JSON does not have, are
+// the texts "NaN", "Infinity" and "-Infinity".
 std::string render_json(const nlohmann::json& json);
+
+// The number that such a text stands for.
+std::optional<double> parse_nonfinite(std::string_view text);
 
 // Corrupt when the database holds something else.
 Result<nlohmann::json> parse_json(std::string_view text);
