@@ -1,5 +1,5 @@
 // How fast is the store? Values taken in from event logs on one core, searches over many runs, and
-// the chart of a long series. Usage: bench_store [FOLDER] (default: a folder under /tmp).
+// the chart of a long series. Usage: bench_store [FOLDER [logs]] (logs: only the first question).
 #include "store/store.h"
 
 #include <algorithm>
