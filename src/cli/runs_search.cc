@@ -1,5 +1,6 @@
 // `kedge runs ls --server`: the runs of a tracking server, picked by its query language.
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -12,18 +13,32 @@
 namespace kedge::cli {
 namespace {
 
-// The value of "config.optimizer.lr" or "summary.val/accuracy" in a run of an answer, where both
-// objects are flat.
-std::string field_of(const nlohmann::json& run, const std::string& field) {
-  for (const char* part : {"config", "summary"}) {
-    const auto found = run.at(part).find(field);
-    if (found != run.at(part).end()) {
-      const nlohmann::json& value =
-          found->is_object() ? found->value("last", nlohmann::json()) : *found;
-      return value.is_string() ? value.get<std::string>() : value.dump();
+// The value of "config.optimizer.lr", "summary.val/accuracy" or "val/accuracy" in a run of an
+// answer to a search with fields, whose config and summary are flat.
+std::string field_of(const nlohmann::json& run, std::string field) {
+  const bool is_config = field.starts_with("config.");
+  for (const std::string_view prefix : {"config.", "summary."}) {
+    if (field.starts_with(prefix)) {
+      field.erase(0, prefix.size());
+      break;
     }
   }
-  return "-";
+  std::string part = "last";
+  for (const std::string_view name : {"last", "min", "max", "count", "last_step"}) {
+    if (!is_config && field.ends_with(fmt::format(".{}", name))) {
+      part = name;
+      field.resize(field.size() - part.size() - 1);
+      break;
+    }
+  }
+  const nlohmann::json& values = run.at(is_config ? "config" : "summary");
+  const auto found = values.find(field);
+  if (found == values.end()) {
+    return "-";
+  }
+  const nlohmann::json& value =
+      found->is_object() && found->contains(part) ? found->at(part) : *found;
+  return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
 }  // namespace
