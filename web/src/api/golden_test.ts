@@ -1,0 +1,93 @@
+// The page reads what the server says: tests/fixtures/api are answers of a real one.
+import { readFileSync } from 'node:fs';
+import { afterEach, expect, test, vi } from 'vitest';
+import { parseConfusion } from '../charts/confusion_matrix';
+import { cellOf } from '../lib/flatten';
+import { parseTable } from '../lib/tables';
+import { loadAlerts } from './alerts';
+import { ApiError } from './client';
+import { loadConsole, loadRecords } from './records';
+import { fieldsOf, loadMetrics, loadProjects, loadRun, searchRuns } from './runs';
+import { loadSeries } from './series';
+
+const RUN = { project: 'golden', id: 'first' };
+
+/** Answers the next request with a golden file; the real fetch has a server in its own tests. */
+function answerWith(name: string, status = 200): void {
+  const file = new URL(`../../../tests/fixtures/api/${name}.json`, import.meta.url);
+  const body = name ? readFileSync(file, 'utf8') : '<html>bad gateway</html>';
+  vi.stubGlobal('document', { baseURI: 'http://127.0.0.1/' });
+  vi.stubGlobal('fetch', () => Promise.resolve(new Response(body, { status })));
+}
+
+afterEach(() => vi.unstubAllGlobals());
+
+test('a run has its config by path and its summary by metric', async () => {
+  answerWith('run');
+  const run = await loadRun(RUN);
+  expect(cellOf(run, 'config.optimizer.lr')).toBe(0.001);
+  expect(cellOf(run, 'config.sizes')).toBe('[1,2]');
+  expect(cellOf(run, 'summary.val/loss')).toBe(Infinity);
+  expect(cellOf(run, 'summary.val/loss.min')).toBe(0.5);
+  expect(cellOf(run, 'tags')).toBe('paper');
+});
+
+test('a search for named fields gives flat names, and the table finds them all the same', async () => {
+  answerWith('runs_search_fields');
+  const { runs, total } = await searchRuns({ project: 'golden' });
+  expect(total).toBe(1);
+  expect(runs.map((run) => cellOf(run, 'config.optimizer.lr'))).toEqual([0.001]);
+});
+
+test('columns are offered from the config and the metrics', async () => {
+  answerWith('runs_search');
+  const { runs } = await searchRuns({ project: 'golden' });
+  expect(fieldsOf(runs)).toEqual({
+    config: ['optimizer.lr', 'optimizer.name', 'sizes'],
+    differing: 0,
+    summary: ['val/loss'],
+  });
+});
+
+test('NaN and infinities of a series are numbers again', async () => {
+  answerWith('series');
+  const request = { runs: [RUN], keys: ['val/loss'], kind: 'metric', x: 'step' } as const;
+  const [series] = await loadSeries({ ...request, points: 100, range: null });
+  expect(series?.x).toEqual([0, 1, 2, 3]);
+  expect(series?.y).toEqual([1, 0.5, NaN, Infinity]);
+  expect(series?.isSampled).toBe(false);
+});
+
+test('metrics, projects, console and alerts', async () => {
+  answerWith('metrics');
+  expect((await loadMetrics(RUN))[0]).toMatchObject({ key: 'val/loss', kind: 'metric', count: 4 });
+  answerWith('projects');
+  expect((await loadProjects())[0]).toMatchObject({ name: 'golden', run_count: 1 });
+  answerWith('console');
+  const { lines, total } = await loadConsole(RUN, 0, 10);
+  expect([total, lines.map((line) => line.n)]).toEqual([2, [0, 1]]);
+  answerWith('alerts');
+  expect((await loadAlerts('golden'))[0]?.body).toMatchObject({ title: 'a', level: 'warning' });
+});
+
+test('a table has its images and its NaN, a confusion matrix its classes', async () => {
+  answerWith('records_table');
+  const [table] = (await loadRecords(RUN, { type: 'table' })).records;
+  expect(parseTable(table?.body ?? {}).rows).toEqual([[{ image: 'media/a.png' }, { value: NaN }]]);
+  answerWith('records_confusion');
+  const [confusion] = (await loadRecords(RUN, { type: 'confusion' })).records;
+  expect(parseConfusion(confusion?.body ?? {})).toEqual({
+    classes: ['a', 'b'],
+    counts: [
+      [3, 1],
+      [0, 4],
+    ],
+  });
+});
+
+test('an answer that is no JSON is still an error with its status', async () => {
+  answerWith('', 502);
+  await expect(loadProjects()).rejects.toMatchObject(
+    new ApiError(502, 'error', 'The server answered 502.'),
+  );
+});
