@@ -12,6 +12,8 @@ const THEMES: { choice: ThemeChoice; name: string }[] = [
   { choice: 'dark', name: 'dark' },
 ];
 
+const RIGHTS = { view: 'look', write: 'look and log', admin: 'do everything' };
+
 export function SettingsPage() {
   const me = useResource('me', (signal) => loadMe(signal));
   return (
@@ -38,7 +40,7 @@ export function SettingsPage() {
             {me.data.auth ? (
               <div class="row">
                 <span>
-                  {me.data.user}, who may {me.data.role}
+                  {me.data.user}, who may {RIGHTS[me.data.role]}
                 </span>
                 <Button onClick={() => void logout()}>Log out</Button>
               </div>
