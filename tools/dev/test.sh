@@ -2,9 +2,10 @@
 #
 # Builds and runs everything .ci/run runs: unit tests, command-line transcripts, a training that is
 # killed again and again and one whose disk is full, every way into a server that is killed,
-# frozen and behind a bad network, the web page's own checks, the commands in the documentation,
-# library dependencies, the tools' own tests, five seconds each of three fuzzers where there is a
-# clang with libFuzzer, lint without clang-tidy.
+# frozen and behind a bad network, the web page's own checks and, where there is a Chromium, ten
+# journeys through it, the commands in the documentation, library dependencies, the tools' own
+# tests, five seconds each of three fuzzers where there is a clang with libFuzzer, lint without
+# clang-tidy.
 # A part prints one line when it passes and its output when it does not.
 #
 #   --asan, --tsan   only the unit tests of the rooms without libtorch, with sanitizers
@@ -66,6 +67,20 @@ check_page() {
   (source tools/dev/machine.sh && cd web && PATH=$(cd .. && find_node):$PATH npm run check)
 }
 
+# A browser is 416 MB that only this uses.
+journeys_part() {
+  if command -v chromium >/dev/null || [[ -n ${KEDGE_CHROMIUM:-} ]]; then
+    part journeys walk_page
+  else
+    printf '%-10s skipped %s\n' journeys "there is no chromium, and KEDGE_CHROMIUM names none"
+  fi
+}
+
+walk_page() {
+  (source tools/dev/machine.sh &&
+    PATH=$(find_node):$PATH node tests/web/journeys.mjs build/bin/kedge)
+}
+
 unit_tests() {
   ctest --test-dir "$1" --output-on-failure --no-tests=error -j "$(nproc)"
 }
@@ -82,6 +97,7 @@ else
   part ingest python3 tests/server/ingest.py
   part server python3 tests/server/contract.py
   part web check_page
+  journeys_part
   part docs python3 tools/check_docs.py
   part ldd python3 tests/ldd_test.py
   part tools python3 -m unittest discover -s tests/tools -p '*_test.py'
