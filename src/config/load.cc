@@ -334,7 +334,9 @@ void read_environment(LoadOptions& options) {
       options.environment[std::string(text.substr(0, equals))] = text.substr(equals + 1);
     }
   }
-  if (const char* run = std::getenv("KEDGE_RUN_ID")) {
+  // Inside `kedge run`, which also says the folder, the id is that of the run around this program.
+  const bool is_wrapped = std::getenv("KEDGE_RUN_DIR") != nullptr;
+  if (const char* run = std::getenv("KEDGE_RUN_ID"); run != nullptr && !is_wrapped) {
     options.environment.try_emplace("KEDGE__RUN__ID", run);
   }
   if (const char* values = std::getenv("KEDGE_SWEEP_VALUES")) {

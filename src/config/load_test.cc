@@ -71,8 +71,13 @@ TEST_F(LoadTest, launchers_name_the_run_by_a_variable) {
   LoadOptions exact;
   read_environment(exact);
   EXPECT_EQ(exact.environment.at("KEDGE__RUN__ID"), "mine");
-  ::unsetenv("KEDGE_RUN_ID");
   ::unsetenv("KEDGE__RUN__ID");
+  ::setenv("KEDGE_RUN_DIR", "runs/default/job-17", 1);
+  LoadOptions wrapped;
+  read_environment(wrapped);
+  EXPECT_FALSE(wrapped.environment.contains("KEDGE__RUN__ID"));
+  ::unsetenv("KEDGE_RUN_ID");
+  ::unsetenv("KEDGE_RUN_DIR");
 }
 
 TEST_F(LoadTest, later_layers_win) {
