@@ -49,6 +49,36 @@ Result<void> read_lines(std::string_view packed, std::uint64_t first,
   return {};
 }
 
+struct ConsoleRow {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+  std::size_t size = 0;
+};
+
+// Newest first.
+Result<std::vector<ConsoleRow>> find_last_rows(Database& database, std::int64_t run) {
+  std::vector<ConsoleRow> rows;
+  KEDGE_TRY(database.query(
+      "SELECT first_line, line_count, byte_count FROM console WHERE run = $1 "
+      "ORDER BY first_line DESC LIMIT 16",
+      {run}, [&](const SqlRow& row) -> Result<void> {
+        rows.push_back({row.integer(0), row.integer(1), static_cast<std::size_t>(row.integer(2))});
+        return {};
+      }));
+  return rows;
+}
+
+// The lines of a row, which is no more.
+Result<std::string> take_row(Database& database, std::int64_t run, std::int64_t first_line) {
+  std::string lines;
+  KEDGE_TRY(database.query("DELETE FROM console WHERE run = $1 AND first_line = $2 RETURNING data",
+                           {run, first_line}, [&](const SqlRow& row) -> Result<void> {
+                             lines = KEDGE_TRY(decompress(row.blob(0)));
+                             return {};
+                           }));
+  return lines;
+}
+
 }  // namespace
 
 Result<void> write_console(Database& database, LiveRun& run) {
@@ -59,44 +89,20 @@ Result<void> write_console(Database& database, LiveRun& run) {
   for (const ConsoleLine& line : run.draft->console) {
     append_line(bytes, line);
   }
-  std::uint64_t first = run.console_lines;
-  std::uint64_t count = run.draft->console.size();
-
-  // Small rows at the end, newest first.
-  struct Row {
-    std::int64_t first = 0;
-    std::int64_t count = 0;
-    std::size_t size = 0;
-  };
-
-  std::vector<Row> rows;
-  KEDGE_TRY(database.query(
-      "SELECT first_line, line_count, byte_count FROM console WHERE run = $1 "
-      "ORDER BY first_line DESC LIMIT 16",
-      {run.row}, [&](const SqlRow& row) -> Result<void> {
-        rows.push_back({row.integer(0), row.integer(1), static_cast<std::size_t>(row.integer(2))});
-        return {};
-      }));
-  for (const Row& row : rows) {
+  ConsoleRow whole{.first = static_cast<std::int64_t>(run.console_lines),
+                   .count = static_cast<std::int64_t>(run.draft->console.size())};
+  for (const ConsoleRow& row : KEDGE_TRY(find_last_rows(database, run.row))) {
     if (row.size > bytes.size() || row.size + bytes.size() > kRowBytes) {
       break;
     }
-    std::string before;
-    KEDGE_TRY(database.query("SELECT data FROM console WHERE run = $1 AND first_line = $2",
-                             {run.row, row.first}, [&](const SqlRow& found) -> Result<void> {
-                               before = KEDGE_TRY(decompress(found.blob(0)));
-                               return {};
-                             }));
-    KEDGE_TRY(database.run("DELETE FROM console WHERE run = $1 AND first_line = $2",
-                           {run.row, row.first}));
-    bytes.insert(0, before);
-    first = static_cast<std::uint64_t>(row.first);
-    count += static_cast<std::uint64_t>(row.count);
+    bytes.insert(0, KEDGE_TRY(take_row(database, run.row, row.first)));
+    whole.first = row.first;
+    whole.count += row.count;
   }
   return database.run(
       "INSERT INTO console (run, first_line, line_count, byte_count, data) "
       "VALUES ($1, $2, $3, $4, $5)",
-      {run.row, first, count, bytes.size(), Blob{compress(bytes)}});
+      {run.row, whole.first, whole.count, bytes.size(), Blob{compress(bytes)}});
 }
 
 Result<void> Store::add_console(const RunKey& key, std::vector<ConsoleLine> lines,
@@ -114,23 +120,24 @@ Result<Console> Store::read_console(const RunKey& key, std::uint64_t from,
                                     std::size_t limit) const {
   const EntryPointer entry = KEDGE_TRY(impl_->find_entry(key));
   Console console;
+  std::uint64_t end = 0;
+  const auto add = [&](ConsoleLine line) {
+    if (line.n >= from && line.n < end) {
+      console.lines.push_back(std::move(line));
+    }
+  };
   KEDGE_TRY(impl_->read([&](Database& database) -> Result<void> {
-    console = {};
+    console.lines.clear();
     console.total = static_cast<std::uint64_t>(KEDGE_TRY(database.query_integer(
         "SELECT coalesce(max(first_line + line_count), 0) FROM console WHERE run = $1",
         {entry->row})));
-    const std::uint64_t end =
-        limit < console.total - std::min(from, console.total) ? from + limit : console.total;
+    const std::uint64_t begin = std::min(from, console.total);
+    end = begin + std::min<std::uint64_t>(limit, console.total - begin);
     return database.query(
         "SELECT first_line, data FROM console WHERE run = $1 AND first_line < $3 "
         "AND first_line + line_count > $2 ORDER BY first_line",
-        {entry->row, std::min(from, console.total), end}, [&](const SqlRow& row) {
-          return read_lines(row.blob(1), static_cast<std::uint64_t>(row.integer(0)),
-                            [&](ConsoleLine line) {
-                              if (line.n >= from && line.n < end) {
-                                console.lines.push_back(std::move(line));
-                              }
-                            });
+        {entry->row, begin, end}, [&](const SqlRow& row) {
+          return read_lines(row.blob(1), static_cast<std::uint64_t>(row.integer(0)), add);
         });
   }));
   return console;

@@ -249,22 +249,23 @@ Result<void> take_batch(Store::Impl& store, Database& database, const Batch& bat
   if (answer.is_gap || frames.from_seq + batch.records.size() <= state.next_seq) {
     return {};
   }
-  auto digest = track::ChainDigest::parse(state.digest);
-  if (!digest) {
+  const auto parsed = track::ChainDigest::parse(state.digest);
+  if (!parsed) {
     return fail(ErrorKind::Corrupt, "the digest of a log in the store is damaged");
   }
+  track::ChainDigest digest = *parsed;
   store.note_life(run, batch.now_us);
   Taker taker(store, database, run, attempt_of(frames.writer).value_or(draft.facts.attempt));
   for (auto i = static_cast<std::size_t>(state.next_seq - frames.from_seq);
        i < batch.records.size(); ++i) {
     const track::RecordView& record = batch.records[i];
     KEDGE_TRY(taker.take(record));
-    digest->add(record.payload);
+    digest.add(record.payload);
     ++state.next_seq;
     state.offset += record.frame_bytes();
     ++answer.accepted;
   }
-  state.digest = digest->text();
+  state.digest = digest.text();
   draft.sources[frames.writer] = state;
   answer.state = state;
   return {};

@@ -49,12 +49,12 @@ struct LiveSeries {
   std::int64_t max_step = kNoStep;
 
   // The writer's own.
-  Points fresh;               // of the open transaction
-  bool must_recount = false;  // a later attempt has replaced some of its points
-  bool is_fresh = false;      // listed in RunDraft::fresh
-  std::size_t next = 0;       // which series a log named after this one the last time
-  std::optional<std::vector<OpenChunk>> open_chunks =
-      {};  // the last ones; empty: not looked at yet
+  Points fresh;                        // of the open transaction
+  bool must_recount = false;           // a later attempt has replaced some of its points
+  bool is_fresh = false;               // listed in RunDraft::fresh
+  std::size_t next = 0;                // which series a log named after this one the last time
+  std::vector<OpenChunk> open_chunks;  // the last ones, when they have been looked at
+  bool has_open_chunks = false;
 };
 
 // What the open transaction has changed.
@@ -92,7 +92,7 @@ struct LiveRun {
   std::uint64_t console_lines = 0;
   std::size_t last_place = 0;  // the series that was added to last
 
-  std::optional<RunDraft> draft;
+  std::unique_ptr<RunDraft> draft;  // null: no transaction has touched the run
 };
 
 // Adds one point's worth to a summary.

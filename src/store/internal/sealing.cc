@@ -68,30 +68,31 @@ Result<void> find_open_chunks(Database& database, LiveSeries& series) {
       }));
   std::ranges::reverse(open);
   series.open_chunks = std::move(open);
+  series.has_open_chunks = true;
   return {};
 }
 
 // Takes back open chunks, when there are many or they make a full one: those not larger than what
 // comes after them. So most points are packed twice, and a series has few small chunks.
 Result<Points> take_open_chunks(Database& database, LiveSeries& series, std::size_t added) {
-  if (!series.open_chunks) {
+  if (!series.has_open_chunks) {
     KEDGE_TRY(find_open_chunks(database, series));
   }
   std::size_t count = added;
-  std::size_t keep = series.open_chunks->size();
+  std::size_t keep = series.open_chunks.size();
   std::size_t open_count = added;
-  for (const OpenChunk& chunk : *series.open_chunks) {
+  for (const OpenChunk& chunk : series.open_chunks) {
     open_count += static_cast<std::size_t>(chunk.count);
   }
   if (keep < kOpenChunks && open_count < kChunkPoints) {
     return Points();
   }
-  while (keep > 0 && (*series.open_chunks)[keep - 1].count <= count) {
-    count += static_cast<std::size_t>((*series.open_chunks)[--keep].count);
+  while (keep > 0 && series.open_chunks[keep - 1].count <= count) {
+    count += static_cast<std::size_t>(series.open_chunks[--keep].count);
   }
   Points points;
-  for (std::size_t i = keep; i < series.open_chunks->size(); ++i) {
-    const auto first = static_cast<std::int64_t>((*series.open_chunks)[i].first_point);
+  for (std::size_t i = keep; i < series.open_chunks.size(); ++i) {
+    const auto first = static_cast<std::int64_t>(series.open_chunks[i].first_point);
     KEDGE_TRY(database.query("SELECT data FROM chunks WHERE series = $1 AND first_point = $2",
                              {series.row, first}, [&](const SqlRow& row) {
                                return decode_chunk_onto(row.blob(0), ChunkColumns::All, points);
@@ -99,7 +100,7 @@ Result<Points> take_open_chunks(Database& database, LiveSeries& series, std::siz
     KEDGE_TRY(database.run("DELETE FROM chunks WHERE series = $1 AND first_point = $2",
                            {series.row, first}));
   }
-  series.open_chunks->resize(keep);
+  series.open_chunks.resize(keep);
   return points;
 }
 
@@ -114,40 +115,47 @@ Result<void> write_chunk(Database& database, LiveSeries& series, std::uint64_t f
       {series.row, first_point, points.size(), sketch.stats.min_step, sketch.stats.max_step,
        Blob{sketch_bytes}, Blob{data}}));
   if (points.size() < kChunkPoints) {
-    series.open_chunks->push_back({first_point, points.size()});
+    series.open_chunks.push_back({first_point, points.size()});
   }
+  return {};
+}
+
+MetricSummary summary_of(const PointsSketch& whole) {
+  return {.last = whole.last.value,
+          .min = whole.min.value,
+          .max = whole.max.value,
+          .last_step = whole.last.step,
+          .count = whole.count,
+          .first_us = whole.first.time_us,
+          .last_us = whole.last.time_us};
+}
+
+Result<void> recount_chunk(Database& database, const LiveSeries& series, std::int64_t first_point,
+                           MetricSummary& kept) {
+  Points points;
+  KEDGE_TRY(database.query("SELECT data FROM chunks WHERE series = $1 AND first_point = $2",
+                           {series.row, first_point}, [&](const SqlRow& row) {
+                             return decode_chunk_onto(row.blob(0), ChunkColumns::All, points);
+                           }));
+  add_points(kept, points, series.last_kept_step);
   return {};
 }
 
 // What the points in chunks come to, up to the step where a later attempt began.
 Result<MetricSummary> recount(Database& database, const LiveSeries& series) {
   MetricSummary kept;
-  KEDGE_TRY(database.query(
-      "SELECT first_point, min_step, max_step, sketch FROM chunks WHERE series = $1 "
-      "ORDER BY first_point",
-      {series.row}, [&](const SqlRow& row) -> Result<void> {
-        if (row.integer(1) > series.last_kept_step) {
-          return {};
-        }
-        if (row.integer(2) <= series.last_kept_step) {
-          const PointsSketch whole = KEDGE_TRY(decode_sketch(row.blob(3))).stats.whole;
-          add_summary(kept, {.last = whole.last.value,
-                             .min = whole.min.value,
-                             .max = whole.max.value,
-                             .last_step = whole.last.step,
-                             .count = whole.count,
-                             .first_us = whole.first.time_us,
-                             .last_us = whole.last.time_us});
-          return {};
-        }
-        return database.query("SELECT data FROM chunks WHERE series = $1 AND first_point = $2",
-                              {series.row, row.integer(0)},
-                              [&](const SqlRow& chunk) -> Result<void> {
-                                const Points points = KEDGE_TRY(decode_chunk(chunk.blob(0)));
-                                add_points(kept, points, series.last_kept_step);
-                                return {};
-                              });
-      }));
+  const auto add = [&](const SqlRow& row) -> Result<void> {
+    if (row.integer(2) > series.last_kept_step) {
+      return recount_chunk(database, series, row.integer(0), kept);
+    }
+    const ChunkSketch sketch = KEDGE_TRY(decode_sketch(row.blob(3)));
+    add_summary(kept, summary_of(sketch.stats.whole));
+    return {};
+  };
+  KEDGE_TRY(
+      database.query("SELECT first_point, min_step, max_step, sketch FROM chunks "
+                     "WHERE series = $1 AND min_step <= $2 ORDER BY first_point",
+                     {series.row, series.last_kept_step}, add));
   return kept;
 }
 

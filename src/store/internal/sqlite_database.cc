@@ -215,8 +215,9 @@ Result<OwnedFd> take_lock(const Path& folder) {
                 "stop that server, or give this one another --data folder");
   }
   // Only for people; the lock holds without it, also when the disk is full.
-  if (::ftruncate(fd.get(), 0) == 0) {
-    (void)write_all(fd.get(), fmt::format("process {}\n", ::getpid()), path);
+  const std::string name = fmt::format("process {}\n", ::getpid());
+  if (::ftruncate(fd.get(), 0) != 0 || !write_all(fd.get(), name, path)) {
+    return fd;
   }
   return fd;
 }

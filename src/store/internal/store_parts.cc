@@ -118,7 +118,7 @@ Result<LiveRun*> Store::Impl::touch(Database& database, const RunKey& key) {
     const std::lock_guard lock(live_mutex);
     live[entry->row] = run;
   }
-  run->draft.emplace();
+  run->draft = std::make_unique<RunDraft>();
   run->draft->facts = entry->facts;
   run->draft->beginnings = entry->beginnings;
   touched.emplace(key, run);
@@ -138,7 +138,7 @@ Result<LiveRun*> Store::Impl::create(Database& database, const RunKey& key, std:
   KEDGE_TRY(check_key(key));
   auto run = std::make_shared<LiveRun>();
   run->key = key;
-  run->draft.emplace();
+  run->draft = std::make_unique<RunDraft>();
   RunFacts& facts = run->draft->facts;
   facts.project = key.project;
   facts.id = key.id;
