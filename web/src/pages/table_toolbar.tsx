@@ -14,6 +14,7 @@ interface Props {
   count: number;
   total: number;
   plotted: number;
+  isLoading: boolean;
 }
 
 const FACTS = [
@@ -32,7 +33,7 @@ const FACTS = [
 ];
 const GROUPS = ['group', 'job_type', 'user', 'host', 'state', 'sweep'];
 
-export function TableToolbar({ view, setView, fields, count, total, plotted }: Props) {
+export function TableToolbar({ view, setView, fields, count, total, plotted, isLoading }: Props) {
   const config = (fields?.config ?? []).map((key) => `config.${key}`);
   const summary = (fields?.summary ?? []).map((key) => `summary.${key}`);
   const differing = config.slice(0, fields?.differing ?? 0);
@@ -41,9 +42,11 @@ export function TableToolbar({ view, setView, fields, count, total, plotted }: P
   return (
     <div class="toolbar" role="toolbar" aria-label="Table settings">
       <span>
-        <b>{count.toLocaleString('en')}</b>
+        <b>{isLoading ? '' : count.toLocaleString('en')}</b>
         <span class="faint">
-          {total > count ? ` of ${total.toLocaleString('en')}` : ''} runs, {plotted} plotted
+          {isLoading
+            ? 'loading runs'
+            : `${total > count ? ` of ${total.toLocaleString('en')}` : ''} runs, ${plotted} plotted`}
         </span>
       </span>
       {view.selected.length > 0 && (

@@ -48,8 +48,8 @@ export function fullFilter(view: View): string {
   return view.archived ? view.filter : withCondition(view.filter, `tag != "${ARCHIVED}"`);
 }
 
-/** The runs of the table, kept up to date by the server's events. */
-export function useRuns(project: string, view: View): LoadedRuns {
+/** The runs of the table, kept up to date by the server's events; nothing until it is ready. */
+export function useRuns(project: string, view: View, isReady: boolean): LoadedRuns {
   const fields = neededFields(view);
   const request = {
     project,
@@ -58,7 +58,7 @@ export function useRuns(project: string, view: View): LoadedRuns {
     limit: MAX_RUNS,
     fields,
   };
-  const found = useResource<SearchAnswer>(JSON.stringify(request), (signal) =>
+  const found = useResource<SearchAnswer>(isReady ? JSON.stringify(request) : '', (signal) =>
     searchRuns(request, signal),
   );
   const [fresh, setFresh] = useState<ReadonlyMap<string, Run>>(new Map());
@@ -90,7 +90,7 @@ export function useRuns(project: string, view: View): LoadedRuns {
     total: found.data?.total ?? 0,
     warnings: found.data?.warnings ?? [],
     error: found.error,
-    isFirstLoad: found.data === undefined && found.isLoading,
+    isFirstLoad: found.data === undefined && (found.isLoading || !isReady),
     turn,
     reload: found.reload,
   };

@@ -39,7 +39,8 @@ export function Workspace({ project }: { project: string }) {
     () => ({ ...chosen, columns: shownColumns(chosen.columns, fields.data) }),
     [chosen, fields.data],
   );
-  const loaded = useRuns(project, view);
+  // The columns are chosen from the fields, and one search of ten thousand runs is enough.
+  const loaded = useRuns(project, view, Boolean(fields.data ?? fields.error));
   const { runs } = loaded;
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
   const [menu, setMenu] = useState<{ run: Run; at: HTMLElement } | null>(null);
@@ -98,6 +99,7 @@ export function Workspace({ project }: { project: string }) {
               count={runs.length}
               total={loaded.total}
               plotted={stable.length}
+              isLoading={loaded.isFirstLoad}
             />
             {isBare ? (
               <NoRuns project={project} />
@@ -125,13 +127,15 @@ export function Workspace({ project }: { project: string }) {
           <div class="pane charts">
             <ChartToolbar view={view} metrics={metrics} onView={setView} />
             <div class="under">
-              <ChartPane
-                runs={stable}
-                metrics={metrics}
-                view={view}
-                turn={loaded.turn}
-                onView={setView}
-              />
+              {!loaded.isFirstLoad && (
+                <ChartPane
+                  runs={stable}
+                  metrics={metrics}
+                  view={view}
+                  turn={loaded.turn}
+                  onView={setView}
+                />
+              )}
             </div>
           </div>
         )}
