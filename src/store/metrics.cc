@@ -19,9 +19,9 @@ namespace {
 using NamedKind = std::pair<std::string, MetricKind>;
 
 // Attempts come in order, so that the last value is the newest attempt's.
-std::vector<Metric> join_attempts(std::map<NamedKind, std::map<int, MetricSummary>> found) {
+std::vector<Metric> join_attempts(const std::map<NamedKind, std::map<int, MetricSummary>>& found) {
   std::vector<Metric> metrics;
-  for (auto& [name, attempts] : found) {
+  for (const auto& [name, attempts] : found) {
     Metric metric{.key = name.first, .kind = name.second, .summary = {}};
     for (const auto& [attempt, kept] : attempts) {
       add_summary(metric.summary, kept);
@@ -80,7 +80,7 @@ Result<std::vector<Metric>> Store::list_metrics(const RunKey& key) const {
     for (const LiveSeries& series : run->series) {
       found[{series.name, series.kind}][series.attempt] = series.kept;
     }
-    return join_attempts(std::move(found));
+    return join_attempts(found);
   }
   KEDGE_TRY(impl_->read([&](Database& database) {
     found.clear();
@@ -100,7 +100,7 @@ Result<std::vector<Metric>> Store::list_metrics(const RunKey& key) const {
           return {};
         });
   }));
-  return join_attempts(std::move(found));
+  return join_attempts(found);
 }
 
 }  // namespace kedge::store

@@ -65,31 +65,37 @@ Result<RecordAnswer> Store::read_records(const RunKey& key, const RecordQuery& q
   const std::int64_t from = query.from_step.value_or(std::numeric_limits<std::int64_t>::min());
   const std::int64_t to = query.to_step.value_or(std::numeric_limits<std::int64_t>::max());
   RecordAnswer answer;
+  const auto add_record = [&](const SqlRow& row) -> Result<void> {
+    answer.records.push_back(KEDGE_TRY(read_record(row)));
+    return {};
+  };
+  const auto add_key = [&](const SqlRow& row) -> Result<void> {
+    answer.keys.push_back(row.string(0));
+    return {};
+  };
   KEDGE_TRY(impl_->read([&](Database& database) -> Result<void> {
     answer = {};
     KEDGE_TRY(
         database.query("SELECT type, name, step, time_us, attempt, is_packed, body FROM records "
                        "WHERE run = $1 AND ($2 = '' OR type = $2) AND ($3 = '' OR name = $3) "
                        "AND step >= $4 AND step <= $5 ORDER BY id DESC LIMIT $6",
-                       {entry->row, query.type, query.key, from, to, query.limit},
-                       [&](const SqlRow& row) -> Result<void> {
-                         answer.records.push_back(KEDGE_TRY(read_record(row)));
-                         return {};
-                       }));
+                       {entry->row, query.type, query.key, from, to, query.limit}, add_record));
     std::ranges::reverse(answer.records);
     return database.query(
         "SELECT DISTINCT name FROM records WHERE run = $1 AND ($2 = '' OR type = $2) "
         "AND name <> '' ORDER BY name",
-        {entry->row, query.type}, [&](const SqlRow& row) -> Result<void> {
-          answer.keys.push_back(row.string(0));
-          return {};
-        });
+        {entry->row, query.type}, add_key);
   }));
   return answer;
 }
 
 Result<std::vector<Alert>> Store::list_alerts(const std::string& project, std::size_t limit) const {
   std::vector<Alert> alerts;
+  const auto add = [&](const SqlRow& row) -> Result<void> {
+    alerts.push_back(
+        {.run = {row.string(7), row.string(8)}, .record = KEDGE_TRY(read_record(row))});
+    return {};
+  };
   KEDGE_TRY(impl_->read([&](Database& database) {
     alerts.clear();
     return database.query(
@@ -97,11 +103,7 @@ Result<std::vector<Alert>> Store::list_alerts(const std::string& project, std::s
         " r.run_id FROM records c JOIN runs r ON r.id = c.run"
         " JOIN projects p ON p.id = r.project_id"
         " WHERE c.type = 'alert' AND ($1 = '' OR p.name = $1) ORDER BY c.time_us DESC LIMIT $2",
-        {project, limit}, [&](const SqlRow& row) -> Result<void> {
-          alerts.push_back(
-              {.run = {row.string(7), row.string(8)}, .record = KEDGE_TRY(read_record(row))});
-          return {};
-        });
+        {project, limit}, add);
   }));
   return alerts;
 }

@@ -100,6 +100,18 @@ Run pick_fields(const RunEntry& entry, const Fields& fields) {
   return run;
 }
 
+Result<std::vector<Run>> read_whole(Database& database, const std::vector<EntryPointer>& entries,
+                                    const KeyTable& keys) {
+  std::vector<Run> runs;
+  runs.reserve(entries.size());
+  for (const EntryPointer& entry : entries) {
+    runs.push_back({.facts = entry->facts,
+                    .config = KEDGE_TRY(read_document(database, entry->row, Document::Config)),
+                    .summary = render_summaries(*entry, keys)});
+  }
+  return runs;
+}
+
 }  // namespace
 
 Result<SearchAnswer> Store::search(const Search& search, std::int64_t now_us) const {
@@ -115,13 +127,7 @@ Result<SearchAnswer> Store::search(const Search& search, std::int64_t now_us) co
     return answer;
   }
   KEDGE_TRY(impl_->read([&](Database& database) -> Result<void> {
-    answer.runs.clear();
-    for (const EntryPointer& entry : found.runs) {
-      answer.runs.push_back(
-          {.facts = entry->facts,
-           .config = KEDGE_TRY(read_document(database, entry->row, Document::Config)),
-           .summary = render_summaries(*entry, index.metric_keys)});
-    }
+    answer.runs = KEDGE_TRY(read_whole(database, found.runs, index.metric_keys));
     return {};
   }));
   return answer;
@@ -240,14 +246,7 @@ Result<std::vector<RunKey>> Store::mark_crashed(std::int64_t now_us, std::int64_
     return facts.state == RunState::Running &&
            std::max(facts.heartbeat_us, impl_->opened_us) + silence_us < now_us;
   };
-  std::vector<RunKey> silent;
-  for (const auto& block : impl_->index.snapshot()) {
-    for (const EntryPointer& entry : block->entries) {
-      if (entry != nullptr && is_silent(entry->facts)) {
-        silent.push_back({entry->facts.project, entry->facts.id});
-      }
-    }
-  }
+  const std::vector<RunKey> silent = impl_->index.find_keys(is_silent);
   if (silent.empty()) {
     return silent;
   }

@@ -23,15 +23,13 @@
 
 namespace kedge::store {
 
-// What has changed in a run; `what` is a sum of these.
-enum ChangeBits : unsigned {
-  kChangedFacts = 1,
-  kChangedMetrics = 2,
-  kChangedConsole = 4,
-  kChangedRecords = 8,
-  kChangedFiles = 16,
-  kRunDeleted = 32,
-};
+// What has changed in a run; Change::what is a sum of these.
+inline constexpr unsigned kChangedFacts = 1;
+inline constexpr unsigned kChangedMetrics = 2;
+inline constexpr unsigned kChangedConsole = 4;
+inline constexpr unsigned kChangedRecords = 8;
+inline constexpr unsigned kChangedFiles = 16;
+inline constexpr unsigned kRunDeleted = 32;
 
 struct Change {
   RunKey run;

@@ -23,27 +23,28 @@ Result<View> read_view(const SqlRow& row) {
 
 Result<std::vector<View>> Store::list_views(const std::string& project) const {
   std::vector<View> views;
+  const auto add = [&](const SqlRow& row) -> Result<void> {
+    views.push_back(KEDGE_TRY(read_view(row)));
+    return {};
+  };
   KEDGE_TRY(impl_->read([&](Database& database) {
     views.clear();
     return database.query(
         "SELECT id, name, project, view FROM views WHERE $1 = '' OR project = $1 "
         "ORDER BY project, name, id",
-        {project}, [&](const SqlRow& row) -> Result<void> {
-          views.push_back(KEDGE_TRY(read_view(row)));
-          return {};
-        });
+        {project}, add);
   }));
   return views;
 }
 
 Result<std::optional<View>> Store::find_view(const std::string& id) const {
   std::optional<View> view;
+  const auto set = [&](const SqlRow& row) -> Result<void> {
+    view = KEDGE_TRY(read_view(row));
+    return {};
+  };
   KEDGE_TRY(impl_->read([&](Database& database) {
-    return database.query("SELECT id, name, project, view FROM views WHERE id = $1", {id},
-                          [&](const SqlRow& row) -> Result<void> {
-                            view = KEDGE_TRY(read_view(row));
-                            return {};
-                          });
+    return database.query("SELECT id, name, project, view FROM views WHERE id = $1", {id}, set);
   }));
   return view;
 }
@@ -83,18 +84,19 @@ Result<void> Store::add_audit(const AuditLine& line) {
 
 Result<std::vector<AuditLine>> Store::list_audit(std::size_t limit) const {
   std::vector<AuditLine> lines;
+  const auto add = [&](const SqlRow& row) -> Result<void> {
+    lines.push_back({.time_us = row.integer(0),
+                     .who = row.string(1),
+                     .what = row.string(2),
+                     .target = row.string(3),
+                     .detail = KEDGE_TRY(parse_json(row.text(4)))});
+    return {};
+  };
   KEDGE_TRY(impl_->read([&](Database& database) {
     lines.clear();
     return database.query(
         "SELECT time_us, who, what, target, detail FROM audit ORDER BY id DESC LIMIT $1", {limit},
-        [&](const SqlRow& row) -> Result<void> {
-          lines.push_back({.time_us = row.integer(0),
-                           .who = row.string(1),
-                           .what = row.string(2),
-                           .target = row.string(3),
-                           .detail = KEDGE_TRY(parse_json(row.text(4)))});
-          return {};
-        });
+        add);
   }));
   return lines;
 }

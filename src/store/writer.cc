@@ -109,6 +109,10 @@ void Writer::commit_all(std::vector<Job> jobs) {
 
 // Jobs that are refused are answered and leave the list; an error is the whole transaction's.
 Result<void> Writer::run_jobs(std::vector<Job>& jobs) {
+  if (must_reconnect_) {
+    KEDGE_TRY(database_->reconnect());
+    must_reconnect_ = false;
+  }
   KEDGE_TRY(database_->run("BEGIN"));
   for (std::size_t i = 0; i < jobs.size();) {
     bool must_begin_again = false;
@@ -165,9 +169,11 @@ Writer::Outcome Writer::commit(Result<void>& result) {
 }
 
 void Writer::roll_back() {
-  // Fails where the database has rolled back by itself, or is away.
-  (void)database_->run("ROLLBACK");
-  (void)database_->reconnect();
+  // It fails where the database has rolled back by itself, or is away; in the second case the hook
+  // finds out again.
+  if (!database_->run("ROLLBACK") && !database_->reconnect()) {
+    must_reconnect_ = true;
+  }
   hooks_.on_rollback(*database_);
 }
 

@@ -63,6 +63,7 @@ class Writer {
 
   std::unique_ptr<Database> database_;
   WriterHooks hooks_;
+  bool must_reconnect_ = false;
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<Job> waiting_;

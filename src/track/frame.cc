@@ -35,7 +35,11 @@ std::uint32_t u32_at(std::string_view bytes, std::size_t offset) {
 static_assert(std::endian::native == std::endian::little);
 
 // RFC 8949, 3: the major type is in the upper three bits, the length of the argument in the rest.
-enum Major : unsigned { kUnsigned = 0, kNegative = 1, kText = 3, kMap = 5, kOther = 7 };
+constexpr unsigned kUnsigned = 0;
+constexpr unsigned kNegative = 1;
+constexpr unsigned kText = 3;
+constexpr unsigned kMap = 5;
+constexpr unsigned kOther = 7;
 
 double half_to_double(std::uint64_t bits) {
   const auto exponent = static_cast<int>((bits >> 10U) & 31U);

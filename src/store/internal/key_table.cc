@@ -32,7 +32,7 @@ void flatten_into(const json& value, const std::string& prefix, int depth,
     return;
   }
   for (const auto& [key, item] : value.items()) {
-    flatten_into(item, prefix.empty() ? key : prefix + "." + key, depth + 1, visit);
+    flatten_into(item, prefix.empty() ? key : fmt::format("{}.{}", prefix, key), depth + 1, visit);
   }
 }
 

@@ -69,7 +69,7 @@ struct RunDraft {
   std::size_t fresh_count = 0;
   bool must_seal = false;
   bool is_deleted = false;
-  unsigned changes = 0;  // ChangeBits
+  unsigned changes = 0;  // a sum of kChanged...
 
   // Left by the flush for the commit.
   bool is_sealed = false;

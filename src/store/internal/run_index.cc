@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -65,6 +66,19 @@ void RunIndex::erase(const RunKey& key) {
   free_slots_.push_back(found->second->slot);
   set(found->second->slot, nullptr);
   by_key_.erase(found);
+}
+
+std::vector<RunKey> RunIndex::find_keys(
+    const std::function<bool(const RunFacts&)>& is_wanted) const {
+  std::vector<RunKey> keys;
+  for (const auto& block : snapshot()) {
+    for (const EntryPointer& entry : block->entries) {
+      if (entry != nullptr && is_wanted(entry->facts)) {
+        keys.push_back({entry->facts.project, entry->facts.id});
+      }
+    }
+  }
+  return keys;
 }
 
 Result<FoundRuns> RunIndex::search(const Search& search, std::int64_t now_us) const {

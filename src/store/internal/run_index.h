@@ -64,6 +64,8 @@ class RunIndex final : public QueryKeys {
   void put(RunEntry entry);
   void erase(const RunKey& key);
 
+  std::vector<RunKey> find_keys(const std::function<bool(const RunFacts&)>& is_wanted) const;
+
   Result<FoundRuns> search(const Search& search, std::int64_t now_us) const;
 
  private:

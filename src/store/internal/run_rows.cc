@@ -64,9 +64,9 @@ RunFacts read_facts(const SqlRow& row, int at) {
 }
 
 Result<void> visit_run(const SqlRow& row, const RunVisitor& visit) {
-  RunDocuments documents{.config = KEDGE_TRY(parse_json(row.text(1))),
-                         .summary = KEDGE_TRY(parse_json(row.text(2)))};
-  return visit(row.integer(0), read_facts(row, 3), std::move(documents));
+  const RunDocuments documents{.config = KEDGE_TRY(parse_json(row.text(1))),
+                               .summary = KEDGE_TRY(parse_json(row.text(2)))};
+  return visit(row.integer(0), read_facts(row, 3), documents);
 }
 
 }  // namespace

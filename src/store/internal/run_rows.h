@@ -28,7 +28,7 @@ enum class Document : std::uint8_t { Config, Summary, Environment };
 Result<nlohmann::json> read_document(Database& database, std::int64_t row, Document document);
 
 using RunVisitor =
-    std::function<Result<void>(std::int64_t row, RunFacts facts, RunDocuments documents)>;
+    std::function<Result<void>(std::int64_t row, RunFacts facts, const RunDocuments& documents)>;
 
 // All runs, in order of their numbers.
 Result<void> read_runs(Database& database, const RunVisitor& visit);

@@ -80,7 +80,8 @@ Result<LivePointer> Store::Impl::load_live(Database& database, const RunEntry& e
 Result<void> Store::Impl::load(Database& database) {
   LoadedRuns loaded;
   KEDGE_TRY(read_runs(
-      database, [&](std::int64_t row, RunFacts facts, RunDocuments documents) -> Result<void> {
+      database,
+      [&](std::int64_t row, RunFacts facts, const RunDocuments& documents) -> Result<void> {
         loaded.by_row.emplace(row, loaded.runs.size());
         loaded.runs.push_back({make_entry(row, std::move(facts), documents), {}});
         return {};
@@ -112,11 +113,12 @@ Result<void> Store::Impl::load(Database& database) {
 
 Result<void> Store::Impl::reload(Database& database, const RunKey& key) {
   std::optional<RunEntry> entry;
-  KEDGE_TRY(read_run(database, key,
-                     [&](std::int64_t row, RunFacts facts, RunDocuments documents) -> Result<void> {
-                       entry = make_entry(row, std::move(facts), documents);
-                       return {};
-                     }));
+  KEDGE_TRY(read_run(
+      database, key,
+      [&](std::int64_t row, RunFacts facts, const RunDocuments& documents) -> Result<void> {
+        entry = make_entry(row, std::move(facts), documents);
+        return {};
+      }));
   if (!entry) {
     if (const EntryPointer old = index.find(key)) {
       const std::lock_guard lock(live_mutex);
