@@ -32,7 +32,7 @@ test('a run has its config by path and its summary by metric', async () => {
   expect(cellOf(run, 'tags')).toBe('paper');
 });
 
-test('a search for named fields gives flat names, and the table finds them all the same', async () => {
+test('a search for named fields gives flat names, which the table finds', async () => {
   answerWith('runs_search_fields');
   const { runs, total } = await searchRuns({ project: 'golden' });
   expect(total).toBe(1);
