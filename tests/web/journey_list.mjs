@@ -25,6 +25,7 @@ async function drag(page, box, from, to) {
 async function liveRunAppears({ page, server }) {
   await page.goto(at(server, 'runs'));
   await page.getByText('live', { exact: true }).waitFor();
+  await rowOf(page, 'lion-2-3').waitFor();
   const before = Number(await count(page));
   const plan = { id: 'just-now', optimizer: 'sgd', lr: 1e-3, seed: 2 };
   await addRun(server.api, plan, 'running');
