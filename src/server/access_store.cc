@@ -32,18 +32,6 @@ Result<std::unique_ptr<Access>> Access::open(store::Store& store, AccessOptions 
 }
 
 Result<void> Access::load() {
-  KEDGE_TRY(store_.change([](store::Database& database) -> Result<void> {
-    KEDGE_TRY(
-        database.run("CREATE TABLE IF NOT EXISTS users (name TEXT PRIMARY KEY,"
-                     " role TEXT NOT NULL, password TEXT NOT NULL,"
-                     " created_us BIGINT NOT NULL)"));
-    return database.run(
-        "CREATE TABLE IF NOT EXISTS grants (hash TEXT PRIMARY KEY,"
-        " id TEXT NOT NULL, kind BIGINT NOT NULL, user_name TEXT NOT NULL,"
-        " label TEXT NOT NULL, role TEXT NOT NULL, project TEXT NOT NULL,"
-        " run_id TEXT NOT NULL, created_us BIGINT NOT NULL,"
-        " expires_us BIGINT NOT NULL)");
-  }));
   return store_.read([this](store::Database& database) -> Result<void> {
     KEDGE_TRY(database.query("SELECT name, role, password, created_us FROM users", {},
                              [this](const store::SqlRow& row) -> Result<void> {

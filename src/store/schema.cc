@@ -125,7 +125,17 @@ constexpr std::array<std::string_view, 10> kArtifactsAndModels = {
     " created_us BIGINT NOT NULL, changed_us BIGINT NOT NULL, PRIMARY KEY (model, version))",
 };
 
-constexpr std::array<Migration, 2> kMigrations = {kRunsAndCurves, kArtifactsAndModels};
+// password: a slow hash. grants: tokens, sessions and links by the hash of their secret.
+constexpr std::array<std::string_view, 2> kAccess = {
+    "CREATE TABLE users (name TEXT PRIMARY KEY, role TEXT NOT NULL, password TEXT NOT NULL,"
+    " created_us BIGINT NOT NULL)",
+
+    "CREATE TABLE grants (hash TEXT PRIMARY KEY, id TEXT NOT NULL, kind BIGINT NOT NULL,"
+    " user_name TEXT NOT NULL, label TEXT NOT NULL, role TEXT NOT NULL, project TEXT NOT NULL,"
+    " run_id TEXT NOT NULL, created_us BIGINT NOT NULL, expires_us BIGINT NOT NULL)",
+};
+
+constexpr std::array<Migration, 3> kMigrations = {kRunsAndCurves, kArtifactsAndModels, kAccess};
 
 Result<void> apply(Database& database, std::size_t version) {
   KEDGE_TRY(database.run("BEGIN"));
