@@ -135,7 +135,10 @@ def run(args: argparse.Namespace, folder: pathlib.Path) -> None:
     _, errors = process.communicate()
     if process.returncode != 0:
         sys.exit(f"the uninterrupted training failed:\n{errors.decode()}")
-    print(f"uninterrupted: {time.monotonic() - started:.1f} s")
+    whole = time.monotonic() - started
+    print(f"uninterrupted: {whole:.1f} s")
+    # On average half of this between two kills: a fast machine must not be done before the last.
+    args.work = min(args.work, 1.2 * whole / args.kills)
     met = kill_and_restart(args, folder)
     subprocess.run(train_command(args, "killed"), cwd=folder, check=True, capture_output=True)
     print(f"{met['kills']} kills, {met['saving']} while saving; {count_attempts(folder)} attempts")
