@@ -85,6 +85,22 @@ Result<std::uint64_t> parse_hash(const nlohmann::json& json) {
   return hash;
 }
 
+// nlohmann turns 1e70 into an integer, which C++ does not define.
+Result<std::uint64_t> parse_size(const nlohmann::json& json) {
+  if (!json.is_number_unsigned()) {
+    return fail(ErrorKind::Corrupt, fmt::format("{} is not a size", json.dump()));
+  }
+  return json.get<std::uint64_t>();
+}
+
+Result<std::vector<std::int64_t>> parse_shape(const nlohmann::json& json) {
+  std::vector<std::int64_t> shape;
+  for (const auto& size : json) {
+    shape.push_back(static_cast<std::int64_t>(KEDGE_TRY(parse_size(size))));
+  }
+  return shape;
+}
+
 Result<TensorEntry> parse_tensor(const nlohmann::json& json) {
   TensorEntry tensor;
   json.at("name").get_to(tensor.name);
@@ -93,11 +109,11 @@ Result<TensorEntry> parse_tensor(const nlohmann::json& json) {
     return fail(ErrorKind::Corrupt, fmt::format("tensor '{}' has an unknown dtype", tensor.name));
   }
   tensor.type = *type;
-  json.at("shape").get_to(tensor.shape);
-  json.at("slice").at("offset").get_to(tensor.slice_offset);
-  json.at("slice").at("shape").get_to(tensor.slice_shape);
-  json.at("offset").get_to(tensor.offset);
-  json.at("bytes").get_to(tensor.bytes);
+  tensor.shape = KEDGE_TRY(parse_shape(json.at("shape")));
+  tensor.slice_offset = KEDGE_TRY(parse_shape(json.at("slice").at("offset")));
+  tensor.slice_shape = KEDGE_TRY(parse_shape(json.at("slice").at("shape")));
+  tensor.offset = KEDGE_TRY(parse_size(json.at("offset")));
+  tensor.bytes = KEDGE_TRY(parse_size(json.at("bytes")));
   for (const auto& chunk : json.at("chunks")) {
     tensor.chunks.push_back(KEDGE_TRY(parse_hash(chunk)));
   }
@@ -119,7 +135,7 @@ Result<Manifest> parse_json(const nlohmann::json& json) {
     PartEntry entry;
     part.at("name").get_to(entry.name);
     part.at("file").get_to(entry.file);
-    part.at("size").get_to(entry.size);
+    entry.size = KEDGE_TRY(parse_size(part.at("size")));
     entry.header_hash = KEDGE_TRY(parse_hash(part.at("header_xxh3")));
     for (const auto& tensor : part.at("tensors")) {
       entry.tensors.push_back(KEDGE_TRY(parse_tensor(tensor)));
