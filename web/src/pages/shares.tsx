@@ -74,7 +74,9 @@ export function Shares() {
           <option value="7">7 days</option>
           <option value="90">90 days</option>
         </select>
-        <Button type="submit">Make a link</Button>
+        <Button type="submit" disabled={!projects.data?.length}>
+          Make a link
+        </Button>
       </form>
     </section>
   );
