@@ -46,6 +46,9 @@ target_link_libraries(kedge_zstd_library INTERFACE kedge_zstd_static)
 
 add_library(kedge_z_library INTERFACE)
 target_link_libraries(kedge_z_library INTERFACE kedge_z_static)
+find_path(KEDGE_EIGEN Eigen/Core PATH_SUFFIXES eigen3 REQUIRED)
+add_library(kedge_eigen_library INTERFACE)
+target_include_directories(kedge_eigen_library SYSTEM INTERFACE ${KEDGE_EIGEN})
 # Boost 1.74 knows the coroutines of g++ by itself, but not those of clang, whose clang-tidy reads
 # the same files.
 add_library(kedge_boost_library INTERFACE)
