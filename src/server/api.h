@@ -36,6 +36,7 @@ struct Api {
 };
 
 void add_health_routes(Router& router);                    // api_health.cc
+void add_project_routes(Router& router, const Api& api);   // api_projects.cc
 void add_run_routes(Router& router, const Api& api);       // api_runs.cc
 void add_log_routes(Router& router, const Api& api);       // api_log.cc
 void add_series_routes(Router& router, const Api& api);    // api_series.cc

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -16,23 +15,19 @@ std::string name_of_run(const store::RunKey& key) {
   return fmt::format("{}/{}", key.project, key.id);
 }
 
-Result<Response> list_projects(const Api& api, const Request& request) {
-  nlohmann::json list = nlohmann::json::array();
-  for (const store::Project& project : api.store.list_projects()) {
-    if (check_project(request.caller, project.name, request.caller.run)) {
-      list.push_back({{"name", project.name},
-                      {"run_count", project.run_count},
-                      {"running_count", project.running_count},
-                      {"last_us", project.last_us}});
-    }
-  }
-  return json_response(dump({{"projects", std::move(list)}}));
-}
-
 Result<store::Search> parse_search(const nlohmann::json& json) {
-  KEDGE_TRY(check_names(json, {"project", "filter", "order", "limit", "offset", "fields"}));
+  KEDGE_TRY(
+      check_names(json, {"project", "filter", "order", "limit", "offset", "fields", "trash"}));
   store::Search search;
-  search.project = KEDGE_TRY(find_text(json, "project")).value_or("");
+  if (const auto project = KEDGE_TRY(find_text(json, "project")); project && !project->empty()) {
+    search.projects = {*project};
+  }
+  if (const auto trash = json.find("trash"); trash != json.end()) {
+    if (!trash->is_boolean()) {
+      return fail(ErrorKind::Usage, "'trash' must be true or false");
+    }
+    search.shown = trash->get<bool>() ? store::Shown::Trash : store::Shown::Active;
+  }
   search.filter = KEDGE_TRY(find_text(json, "filter")).value_or("");
   search.order = KEDGE_TRY(find_texts(json, "order")).value_or(std::vector<std::string>());
   search.fields = KEDGE_TRY(find_texts(json, "fields"));
@@ -49,7 +44,7 @@ Result<store::Search> parse_search(const nlohmann::json& json) {
 Result<Response> search_runs(const Api& api, const Request& request) {
   store::Search search = KEDGE_TRY(parse_search(KEDGE_TRY(parse_object(request))));
   if (!request.caller.project.empty()) {
-    search.project = request.caller.project;
+    search.projects = {request.caller.project};
   }
   store::SearchAnswer answer;
   if (!request.caller.run.empty()) {  // a link to one run: there is no other
@@ -139,7 +134,6 @@ void add_run_routes(Router& router, const Api& api) {
                [&api, handler](const Request& request) { return handler(api, request); });
   };
   const std::string run = "/api/v1/runs/{project}/{id}";
-  add(Method::Get, "/api/v1/projects", {.is_scoped = true}, list_projects);
   add(Method::Post, "/api/v1/runs/search", {.is_scoped = true}, search_runs);
   add(Method::Post, "/api/v1/runs/{project}",
       {.role = Role::Write, .max_body_bytes = kMaxConfigBytes}, create_run);

@@ -62,8 +62,11 @@ TEST_P(BackendTest, a_run_is_created_changed_found_again_and_deleted) {
 }
 
 TEST_P(BackendTest, names_that_cannot_be_addresses_are_refused) {
-  EXPECT_EQ(store_->create_run({"a/b", "x"}, {}, kNow).error().kind, ErrorKind::Usage);
+  for (const std::string project : {"", ".", "..", "a\nb", "\xff"}) {
+    EXPECT_EQ(store_->create_run({project, "x"}, {}, kNow).error().kind, ErrorKind::Usage);
+  }
   EXPECT_EQ(store_->create_run({"a", ".."}, {}, kNow).error().kind, ErrorKind::Usage);
+  EXPECT_EQ(store_->create_run({"a", "b/c"}, {}, kNow).error().kind, ErrorKind::Usage);
   const auto made_up = store_->create_run({"a", ""}, {}, kNow);
   ASSERT_TRUE(made_up);
   EXPECT_THAT(made_up->run.facts.id, testing::MatchesRegex("20261115-051337-[a-z0-9]{6}"));
@@ -84,7 +87,7 @@ TEST_P(BackendTest, runs_are_searched_by_config_and_metrics_ordered_and_paged) {
                 ElementsAre("r8", "r6", "r4"));
     EXPECT_THAT(find_ids({.order = {"summary.val/acc"}, .limit = 2, .offset = 3}),
                 ElementsAre("r3", "r4"));
-    EXPECT_THAT(find_ids({.project = "other"}), IsEmpty());
+    EXPECT_THAT(find_ids({.projects = {"other"}}), IsEmpty());
     const auto page = store_->search(
         {.limit = 1, .fields = {{"config.lr", "summary.val/acc", "summary.none"}}}, kNow);
     ASSERT_TRUE(page);
@@ -94,9 +97,9 @@ TEST_P(BackendTest, runs_are_searched_by_config_and_metrics_ordered_and_paged) {
     EXPECT_EQ(page->runs.at(0).summary["val/acc"]["count"], 1);
   }
   EXPECT_EQ(store_->search({.filter = "lr <"}, kNow).error().kind, ErrorKind::Usage);
-  ASSERT_THAT(store_->list_projects(), SizeIs(1));
-  EXPECT_EQ(store_->list_projects()[0].run_count, 10U);
-  EXPECT_EQ(store_->list_projects()[0].running_count, 10U);
+  ASSERT_THAT(store_->list_projects(), SizeIs(2));  // the first is the default project
+  EXPECT_EQ(store_->list_projects()[1].run_count, 10U);
+  EXPECT_EQ(store_->list_projects()[1].running_count, 10U);
 }
 
 TEST_P(BackendTest, every_value_is_kept_not_a_number_and_infinities_too) {

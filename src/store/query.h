@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -55,9 +56,11 @@ class QueryKeys {
   virtual ~QueryKeys() = default;
   virtual std::optional<KeyId> find_config(std::string_view key) const = 0;  // "optimizer.lr"
   virtual std::optional<KeyId> find_metric(std::string_view key) const = 0;  // "val/accuracy"
+  virtual std::optional<KeyId> find_label(std::string_view key) const = 0;   // "mlflow.user"
   // For "did you mean": names near to this one would be enough.
   virtual std::vector<std::string> config_names() const = 0;
   virtual std::vector<std::string> metric_names() const = 0;
+  virtual std::vector<std::string> label_names() const = 0;
 };
 
 // One run as a query sees it. Texts must live as long as the run.
@@ -67,8 +70,16 @@ class QueriedRun {
   virtual QueryValue fact(RunFact fact) const = 0;
   virtual QueryValue config(KeyId key) const = 0;
   virtual QueryValue summary(KeyId key, SummaryPart part) const = 0;
+  virtual QueryValue label(KeyId key) const = 0;
   virtual std::size_t tag_count() const = 0;
   virtual std::string_view tag(std::size_t index) const = 0;
+};
+
+// A query of another language, compiled against the store's keys.
+struct SearchPlan {
+  std::function<bool(const QueriedRun&)> matches = {};  // empty: all
+  // An order of runs; empty: newest first. Equal ones keep their order.
+  std::function<bool(const QueriedRun&, const QueriedRun&)> is_before = {};
 };
 
 // A longer or deeper filter is refused.
@@ -121,10 +132,10 @@ class RunOrder {
 
 // One name as it stands in a filter, for lists of fields to show: "config.a.b", "val/accuracy.min".
 struct FieldName {
-  enum class Kind : std::uint8_t { Fact, Tag, Config, Summary };
+  enum class Kind : std::uint8_t { Fact, Tag, Config, Summary, Label };
   Kind kind = Kind::Fact;
   RunFact fact = RunFact::Id;
-  std::string key;                       // of Config and Summary
+  std::string key;                       // of Config, Summary and Label
   SummaryPart part = SummaryPart::Last;  // of Summary
 };
 

@@ -32,9 +32,15 @@ class Keys : public QueryKeys {
     return find(metrics_, key);
   }
 
+  std::optional<KeyId> find_label(std::string_view key) const override {
+    return find(labels_, key);
+  }
+
   std::vector<std::string> config_names() const override { return config_; }
 
   std::vector<std::string> metric_names() const override { return metrics_; }
+
+  std::vector<std::string> label_names() const override { return labels_; }
 
  private:
   static std::optional<KeyId> find(const std::vector<std::string>& names, std::string_view key) {
@@ -46,6 +52,7 @@ class Keys : public QueryKeys {
   std::vector<std::string> config_ = {"lr",   "model.name", "seed", "amp",
                                       "none", "version",    "a.b",  "caf\xC3\xA9"};
   std::vector<std::string> metrics_ = {"loss", "val/accuracy", "gpu.min", "and", "odd name"};
+  std::vector<std::string> labels_ = {"mlflow.user"};
 };
 
 struct FakeRun : QueriedRun {
@@ -53,6 +60,7 @@ struct FakeRun : QueriedRun {
   std::map<std::string, QueryValue> configs;
   std::map<std::pair<std::string, SummaryPart>, QueryValue> metrics;
   std::vector<std::string> tags;
+  std::map<std::string, QueryValue> labels;
 
   QueryValue fact(RunFact fact) const override { return find(facts, fact); }
 
@@ -61,6 +69,8 @@ struct FakeRun : QueriedRun {
   QueryValue summary(KeyId key, SummaryPart part) const override {
     return find(metrics, std::pair(Keys().metric_names()[key], part));
   }
+
+  QueryValue label(KeyId key) const override { return find(labels, Keys().label_names()[key]); }
 
   std::size_t tag_count() const override { return tags.size(); }
 

@@ -21,12 +21,14 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::array<std::pair<std::string_view, RunState>, 7> kStates = {{
+constexpr std::array<std::pair<std::string_view, RunState>, 9> kStates = {{
     {"running", RunState::Running},
     {"finished", RunState::Finished},
     {"failed", RunState::Failed},
     {"crashed", RunState::Crashed},
     {"preempted", RunState::Preempted},
+    {"pending", RunState::Pending},
+    {"stopped", RunState::Stopped},
     {"interrupted", RunState::Preempted},  // the run folder's words
     {"killed", RunState::Crashed},
 }};
@@ -66,7 +68,8 @@ Result<void> read_field(const std::string& field, const json& value,
 Result<void> read_field(const std::string& field, const json& value, std::optional<RunState>& out) {
   out = value.is_string() ? parse_run_state(value.get<std::string>()) : std::nullopt;
   return out ? Result<void>()
-             : wrong_type(field, "running, finished, failed, crashed or preempted");
+             : wrong_type(field,
+                          "running, finished, failed, crashed, preempted, pending or stopped");
 }
 
 Result<void> read_field(const std::string& field, const json& value, json& out) {
@@ -84,6 +87,15 @@ Reader reader(T RunPatch::* member) {
   return [member](const std::string& field, const json& value, RunPatch& patch) {
     return read_field(field, value, patch.*member);
   };
+}
+
+Result<void> read_labels(const std::string& field, const json& value, RunPatch& patch) {
+  const auto is_text = [](const json& item) { return item.is_string() || item.is_null(); };
+  if (!value.is_object() || !std::ranges::all_of(value, is_text)) {
+    return wrong_type(field, "an object of texts");
+  }
+  patch.labels = value;
+  return {};
 }
 
 const std::vector<std::pair<std::string_view, Reader>>& readers() {
@@ -104,6 +116,8 @@ const std::vector<std::pair<std::string_view, Reader>>& readers() {
       {"config_hash", reader(&RunPatch::config_hash)},
       {"config", reader(&RunPatch::config)},
       {"summary", reader(&RunPatch::summary)},
+      {"labels", read_labels},
+      {"deleted_us", reader(&RunPatch::deleted_us)},
       {"environment", reader(&RunPatch::environment)},
   };
   return kReaders;
@@ -150,6 +164,8 @@ json render_run(const Run& run) {
           {"parent", facts.parent},
           {"sweep", facts.sweep},
           {"config", run.config},
+          {"deleted_us", facts.deleted_us == 0 ? json(nullptr) : json(facts.deleted_us)},
+          {"labels", run.labels},
           {"summary", run.summary}};
 }
 

@@ -5,7 +5,9 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +16,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/result.h"
+#include "store/query.h"
 
 namespace kedge::store {
 
@@ -24,8 +27,17 @@ struct RunKey {
   auto operator<=>(const RunKey&) const = default;
 };
 
-// Crashed: no sign of life for a while. Preempted: klog says "interrupted".
-enum class RunState : std::uint8_t { Running, Finished, Failed, Crashed, Preempted };
+// Crashed: no sign of life for a while. Preempted: klog says "interrupted". Pending: handed out or
+// scheduled, not begun. Stopped: ended by a person.
+enum class RunState : std::uint8_t {
+  Running,
+  Finished,
+  Failed,
+  Crashed,
+  Preempted,
+  Pending,
+  Stopped
+};
 
 std::string_view name_of(RunState state);
 
@@ -33,7 +45,8 @@ std::string_view name_of(RunState state);
 std::optional<RunState> parse_run_state(std::string_view name);
 
 // What one curve comes to. Points that a later attempt replaced do not count; one that the same
-// attempt logged again at the same step does. NaN is neither min nor max, but may be the last.
+// attempt logged again at the same step does. NaN is neither min nor max, but may be the last. The
+// last is that of the greatest step, then time, then arrival: clients send points in any order.
 struct MetricSummary {
   double last = std::numeric_limits<double>::quiet_NaN();
   double min = std::numeric_limits<double>::quiet_NaN();
@@ -64,12 +77,14 @@ struct RunFacts {
   std::string parent;
   std::string sweep;
   std::string config_hash;
+  std::int64_t deleted_us = 0;  // not 0: in the trash
 };
 
 struct Run {
   RunFacts facts;
   nlohmann::json config;   // nested; flat ("optimizer.lr": 0.1) where a search named its fields
   nlohmann::json summary;  // key -> {last, min, max, last_step, count}, or {last} when set by hand
+  nlohmann::json labels = nlohmann::json::object();  // name -> text
 };
 
 // As the API shows it: one flat object of the facts with config and summary.
@@ -94,9 +109,11 @@ struct RunPatch {
   std::optional<std::string> parent = {};
   std::optional<std::string> sweep = {};
   std::optional<std::string> config_hash = {};
+  std::optional<std::int64_t> deleted_us = {};  // 0: out of the trash
   // Objects, merged as RFC 7396 does: null removes a key.
   nlohmann::json config = {};
   nlohmann::json summary = {};      // flat: key -> any value
+  nlohmann::json labels = {};       // flat: name -> text
   nlohmann::json environment = {};  // replaced, not merged
 };
 
@@ -115,20 +132,66 @@ struct Attempt {
 };
 
 struct Project {
+  std::int64_t id = 0;
   std::string name;
-  std::size_t run_count = 0;
+  std::map<std::string, std::string> labels = {};
+  std::string artifact_root =
+      {};                       // where clients put files themselves; empty: the server keeps them
+  std::int64_t created_us = 0;  // 0: before kedge wrote it down
+  std::int64_t changed_us = 0;
+  std::int64_t deleted_us = 0;  // not 0: in the trash, with its runs
+  std::size_t run_count = 0;    // not counting those in the trash, unless the project is there
   std::size_t running_count = 0;
   std::int64_t last_us = 0;  // the newest sign of life of a run
 };
 
+struct ProjectDraft {
+  std::string name;
+  std::map<std::string, std::string> labels = {};
+  std::string artifact_root = {};
+};
+
+// Only what is given changes.
+struct ProjectPatch {
+  std::optional<std::string> name = {};
+  std::map<std::string, std::optional<std::string>> labels = {};  // nothing: it is removed
+  std::optional<std::string> artifact_root = {};
+  std::optional<std::int64_t> deleted_us = {};  // its runs follow
+};
+
+// Where runs go that name no project. It is there from the start.
+inline constexpr std::int64_t kDefaultProject = 0;
+inline constexpr std::string_view kDefaultProjectName = "Default";
+
+enum class Shown : std::uint8_t { Active, Trash, All };
+
 struct Search {
-  std::string project = {};             // empty: all
-  std::string filter = {};              // store/query.h
+  std::vector<std::string> projects = {};  // empty: all
+  std::string filter = {};                 // store/query.h
   std::vector<std::string> order = {};  // "-summary.val/accuracy", "created"; default: newest first
   std::size_t limit = 100;
   std::size_t offset = 0;
   // Given: config and summary hold only these, under their flat names ("config.optimizer.lr").
   std::optional<std::vector<std::string>> fields = {};
+  Shown shown = Shown::Active;
+  // Given: in place of `filter` and `order`, for other query languages.
+  std::function<SearchPlan(const QueryKeys&)> plan = {};
+};
+
+// One that was found, as it stands in memory: no database is read for it. Texts live as long as the
+// visit.
+class FoundRun {
+ public:
+  virtual ~FoundRun() = default;
+  virtual const RunFacts& facts() const = 0;
+  // Under flat names, in no order; lists are JSON text.
+  virtual void visit_config(
+      const std::function<void(const std::string& name, const QueryValue&)>& visit) const = 0;
+  // The metrics, and numbers set by hand, which go before and of which only `last` is sure.
+  virtual void visit_summary(
+      const std::function<void(const std::string& name, const MetricSummary&)>& visit) const = 0;
+  virtual void visit_labels(
+      const std::function<void(const std::string& name, std::string_view text)>& visit) const = 0;
 };
 
 struct SearchAnswer {

@@ -48,6 +48,14 @@ json render_summary(const KeyedSummary& metric) {
           {"count", metric.count}};
 }
 
+json render_labels(const RunEntry& entry, const KeyTable& keys) {
+  json labels = json::object();
+  for (const auto& value : entry.label_values) {
+    labels[keys.name(value->key)] = render_value(value->value);
+  }
+  return labels;
+}
+
 json render_summaries(const RunEntry& entry, const KeyTable& keys) {
   json summary = json::object();
   for (const KeyedSummary& metric : entry.metrics) {
@@ -63,6 +71,7 @@ json render_summaries(const RunEntry& entry, const KeyTable& keys) {
 struct Fields {
   std::vector<std::pair<std::string, KeyId>> config;
   std::vector<std::pair<std::string, KeyId>> summary;
+  std::vector<std::pair<std::string, KeyId>> labels;
 };
 
 Result<Fields> find_fields(const std::vector<std::string>& names, const RunIndex& index) {
@@ -76,6 +85,10 @@ Result<Fields> find_fields(const std::vector<std::string>& names, const RunIndex
     } else if (name.kind == FieldName::Kind::Summary) {
       if (const auto key = index.find_metric(name.key)) {
         fields.summary.emplace_back(name.key, *key);
+      }
+    } else if (name.kind == FieldName::Kind::Label) {
+      if (const auto key = index.find_label(name.key)) {
+        fields.labels.emplace_back(name.key, *key);
       }
     }
   }
@@ -97,17 +110,23 @@ Run pick_fields(const RunEntry& entry, const Fields& fields) {
       run.summary[name]["last"] = render_value(value->value);
     }
   }
+  for (const auto& [name, key] : fields.labels) {
+    if (const KeyedValue* value = find_value(entry.label_values, key)) {
+      run.labels[name] = render_value(value->value);
+    }
+  }
   return run;
 }
 
 Result<std::vector<Run>> read_whole(Database& database, const std::vector<EntryPointer>& entries,
-                                    const KeyTable& keys) {
+                                    const RunIndex& index) {
   std::vector<Run> runs;
   runs.reserve(entries.size());
   for (const EntryPointer& entry : entries) {
     runs.push_back({.facts = entry->facts,
                     .config = KEDGE_TRY(read_document(database, entry->row, Document::Config)),
-                    .summary = render_summaries(*entry, keys)});
+                    .summary = render_summaries(*entry, index.metric_keys),
+                    .labels = render_labels(*entry, index.label_keys)});
   }
   return runs;
 }
@@ -127,7 +146,7 @@ Result<SearchAnswer> Store::search(const Search& search, std::int64_t now_us) co
     return answer;
   }
   KEDGE_TRY(impl_->read([&](Database& database) -> Result<void> {
-    answer.runs = KEDGE_TRY(read_whole(database, found.runs, index.metric_keys));
+    answer.runs = KEDGE_TRY(read_whole(database, found.runs, index));
     return {};
   }));
   return answer;
@@ -137,7 +156,8 @@ Result<Run> Store::find_run(const RunKey& key) const {
   const EntryPointer entry = KEDGE_TRY(impl_->find_entry(key));
   Run run{.facts = entry->facts,
           .config = {},
-          .summary = render_summaries(*entry, impl_->index.metric_keys)};
+          .summary = render_summaries(*entry, impl_->index.metric_keys),
+          .labels = render_labels(*entry, impl_->index.label_keys)};
   KEDGE_TRY(impl_->read([&](Database& database) -> Result<void> {
     run.config = KEDGE_TRY(read_document(database, entry->row, Document::Config));
     return {};
@@ -182,15 +202,21 @@ Result<CreateAnswer> Store::create_run(const RunKey& key, const RunPatch& patch,
 Result<Run> Store::patch_run(const RunKey& key, const RunPatch& patch, std::int64_t now_us) {
   KEDGE_TRY(impl_->writer->run([&](Database& database) -> Result<void> {
     LiveRun* run = KEDGE_TRY(impl_->touch(database, key));
-    KEDGE_TRY(impl_->apply_patch(database, *run, patch));
-    if (patch.state && *patch.state == RunState::Running) {
-      impl_->note_life(*run, now_us);
-    }
-    if (patch.state && *patch.state != RunState::Running && !patch.ended_us &&
-        run->draft->facts.ended_us == 0) {
-      run->draft->facts.ended_us = now_us;
-    }
-    return {};
+    return impl_->apply_patch(database, *run, patch, now_us);
+  }));
+  return find_run(key);
+}
+
+Result<Run> Store::edit_run(const RunKey& key,
+                            const std::function<Result<RunPatch>(const Run&)>& edit,
+                            std::int64_t now_us) {
+  KEDGE_TRY(impl_->writer->run([&](Database& database) -> Result<void> {
+    LiveRun* run = KEDGE_TRY(impl_->touch(database, key));
+    const Run now{.facts = run->draft->facts,
+                  .config = KEDGE_TRY(read_document(database, run->row, Document::Config)),
+                  .summary = KEDGE_TRY(read_document(database, run->row, Document::Summary)),
+                  .labels = KEDGE_TRY(read_document(database, run->row, Document::Labels))};
+    return impl_->apply_patch(database, *run, KEDGE_TRY(edit(now)), now_us);
   }));
   return find_run(key);
 }
@@ -242,9 +268,12 @@ Result<void> Store::heartbeat(const RunKey& key, std::int64_t now_us) {
 }
 
 Result<std::vector<RunKey>> Store::mark_crashed(std::int64_t now_us, std::int64_t silence_us) {
+  constexpr std::int64_t kWandbSilence = 300'000'000;
   const auto is_silent = [&](const RunFacts& facts) {
-    return facts.state == RunState::Running &&
-           std::max(facts.heartbeat_us, impl_->opened_us) + silence_us < now_us;
+    const std::int64_t limit =
+        facts.source == "wandb" ? std::max(silence_us, kWandbSilence) : silence_us;
+    return facts.state == RunState::Running && facts.source != "mlflow" &&
+           std::max(facts.heartbeat_us, impl_->opened_us) + limit < now_us;
   };
   const std::vector<RunKey> silent = impl_->index.find_keys(is_silent);
   if (silent.empty()) {

@@ -135,7 +135,20 @@ constexpr std::array<std::string_view, 2> kAccess = {
     " run_id TEXT NOT NULL, created_us BIGINT NOT NULL, expires_us BIGINT NOT NULL)",
 };
 
-constexpr std::array<Migration, 3> kMigrations = {kRunsAndCurves, kArtifactsAndModels, kAccess};
+// What other tools' clients know of projects and runs. labels: a JSON object of texts. deleted_us:
+// 0 for what is not in the trash. Project 0 is where clients put runs that name no project.
+constexpr std::array<std::string_view, 7> kLabelsAndTrash = {
+    "ALTER TABLE projects ADD COLUMN labels TEXT NOT NULL DEFAULT '{}'",
+    "ALTER TABLE projects ADD COLUMN artifact_root TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE projects ADD COLUMN created_us BIGINT NOT NULL DEFAULT 0",
+    "ALTER TABLE projects ADD COLUMN changed_us BIGINT NOT NULL DEFAULT 0",
+    "ALTER TABLE projects ADD COLUMN deleted_us BIGINT NOT NULL DEFAULT 0",
+    "ALTER TABLE runs ADD COLUMN deleted_us BIGINT NOT NULL DEFAULT 0",
+    "ALTER TABLE run_documents ADD COLUMN labels TEXT NOT NULL DEFAULT '{}'",
+};
+
+constexpr std::array<Migration, 4> kMigrations = {kRunsAndCurves, kArtifactsAndModels, kAccess,
+                                                  kLabelsAndTrash};
 
 Result<void> apply(Database& database, std::size_t version) {
   KEDGE_TRY(database.run("BEGIN"));

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -13,7 +12,6 @@
 #include "core/result.h"
 #include "store/database.h"
 #include "store/internal/store_parts.h"
-#include "store/internal/text.h"
 #include "store/schema.h"
 
 namespace kedge::store {
@@ -42,29 +40,6 @@ Result<void> Store::read(const std::function<Result<void>(Database&)>& work) con
 
 Result<void> Store::change(std::function<Result<void>(Database&)> work) {
   return impl_->writer->run(std::move(work));
-}
-
-std::vector<Project> Store::list_projects() const {
-  std::map<std::string, Project> projects;
-  for (const auto& block : impl_->index.snapshot()) {
-    for (const EntryPointer& entry : block->entries) {
-      if (entry == nullptr) {
-        continue;
-      }
-      const RunFacts& facts = entry->facts;
-      Project& project = projects[facts.project];
-      project.name = facts.project;
-      ++project.run_count;
-      project.running_count += facts.state == RunState::Running ? 1 : 0;
-      project.last_us =
-          std::max({project.last_us, facts.created_us, facts.heartbeat_us, facts.ended_us});
-    }
-  }
-  std::vector<Project> list;
-  for (auto& [name, project] : projects) {
-    list.push_back(std::move(project));
-  }
-  return list;
 }
 
 }  // namespace kedge::store

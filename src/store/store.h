@@ -81,15 +81,32 @@ class Store {
   void set_listener(std::function<void(std::span<const Change>)> listener);
 
   // --- runs
+  // All, in order of their numbers, those in the trash and without runs too.
   std::vector<Project> list_projects() const;
+  std::optional<Project> find_project(const std::string& name) const;  // counts are left out
+  std::optional<Project> find_project(std::int64_t id) const;
+  // Usage when there is one of that name, in the trash too.
+  Result<Project> create_project(const ProjectDraft& draft, std::int64_t now_us);
+  Result<Project> patch_project(std::int64_t id, const ProjectPatch& patch, std::int64_t now_us);
+
   Result<SearchAnswer> search(const Search& search, std::int64_t now_us) const;
+  // The same without reading from the database: calls `visit` for each that search() would return.
+  // Returns how many match, on all pages.
+  Result<std::size_t> scan(const Search& search, std::int64_t now_us,
+                           const std::function<void(const FoundRun&)>& visit) const;
   Result<Run> find_run(const RunKey& key) const;                // NotFound
   std::optional<RunFacts> find_facts(const RunKey& key) const;  // from memory
   Result<nlohmann::json> find_environment(const RunKey& key) const;
-  // An empty id: made up. Project and id: letters, digits, '.', '-', '_', at most 128.
+  std::vector<RunKey> find_runs(const std::string& id) const;  // in any project, the oldest first
+  // An empty id: made up. An id has letters, digits, '.', '-', '_', at most 128; a project's name
+  // is any text of at most 500 characters.
   Result<CreateAnswer> create_run(const RunKey& key, const RunPatch& patch, std::int64_t now_us);
   Result<Run> patch_run(const RunKey& key, const RunPatch& patch, std::int64_t now_us);
   Result<Run> put_run(const RunKey& key, const RunPatch& patch, std::int64_t now_us);  // either
+  // Reads and changes in one go: nobody comes between. An error of `edit` changes nothing. It may
+  // be called again when a commit is tried again.
+  Result<Run> edit_run(const RunKey& key, const std::function<Result<RunPatch>(const Run&)>& edit,
+                       std::int64_t now_us);
   Result<void> delete_run(const RunKey& key);
 
   Result<std::vector<Attempt>> list_attempts(const RunKey& key) const;
@@ -98,7 +115,8 @@ class Store {
   // A sign of life; a crashed run is running again.
   Result<void> heartbeat(const RunKey& key, std::int64_t now_us);
   // Running runs silent for longer are crashed from now on. Returns which. Nobody is silent for
-  // longer than the store has been open.
+  // longer than the store has been open. Clients of other tools have their own time: MLflow's give
+  // no sign between two values, so its runs are never crashed; W&B's do so every 30 seconds.
   Result<std::vector<RunKey>> mark_crashed(std::int64_t now_us,
                                            std::int64_t silence_us = 60'000'000);
 

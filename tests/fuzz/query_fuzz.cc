@@ -22,9 +22,13 @@ class Keys : public QueryKeys {
 
   std::optional<KeyId> find_metric(std::string_view key) const override { return find(key); }
 
+  std::optional<KeyId> find_label(std::string_view key) const override { return find(key); }
+
   std::vector<std::string> config_names() const override { return {"lr", "seed"}; }
 
   std::vector<std::string> metric_names() const override { return {"loss", "val/accuracy"}; }
+
+  std::vector<std::string> label_names() const override { return {"mlflow.user"}; }
 
  private:
   static std::optional<KeyId> find(std::string_view key) {
@@ -43,6 +47,8 @@ class AnyRun : public QueriedRun {
   QueryValue summary(KeyId key, SummaryPart part) const override {
     return value(key + static_cast<unsigned>(part));
   }
+
+  QueryValue label(KeyId) const override { return text_; }
 
   std::size_t tag_count() const override { return 2; }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -53,6 +54,16 @@ std::optional<SummaryPart> part_named(const Segment& segment) {
   return std::nullopt;
 }
 
+std::optional<FieldName::Kind> kind_named(std::string_view word) {
+  if (word == "config") {
+    return FieldName::Kind::Config;
+  }
+  if (word == "summary") {
+    return FieldName::Kind::Summary;
+  }
+  return word == "label" ? std::optional(FieldName::Kind::Label) : std::nullopt;
+}
+
 std::string join(std::span<const Segment> parts) {
   std::string key;
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -73,11 +84,40 @@ std::string near_name(const std::string& key, std::vector<std::string> names) {
   return nearest_name(key, names);
 }
 
+std::optional<KeyId> find_key(const FieldName& name, const QueryKeys& keys) {
+  switch (name.kind) {
+    case FieldName::Kind::Config:
+      return keys.find_config(name.key);
+    case FieldName::Kind::Label:
+      return keys.find_label(name.key);
+    default:
+      return keys.find_metric(name.key);
+  }
+}
+
+std::string unknown_key(const FieldName& name, const QueryKeys& keys) {
+  std::string_view what = "metric";
+  std::vector<std::string> known;
+  if (name.kind == FieldName::Kind::Config) {
+    what = "config key";
+    known = keys.config_names();
+  } else if (name.kind == FieldName::Kind::Label) {
+    what = "label";
+    known = keys.label_names();
+  } else {
+    known = field_names();
+    std::ranges::move(keys.metric_names(), std::back_inserter(known));
+  }
+  const std::string near = near_name(name.key, std::move(known));
+  return fmt::format("no run has the {} '{}'{}", what, name.key,
+                     near.empty() ? "" : "; did you mean '" + near + "'?");
+}
+
 }  // namespace
 
 const std::vector<std::string>& field_names() {
   static const std::vector<std::string> names = [] {
-    std::vector<std::string> all = {"tag", "config", "summary"};
+    std::vector<std::string> all = {"tag", "config", "summary", "label"};
     for (const FactName& fact : kFacts) {
       all.emplace_back(fact.name);
     }
@@ -87,7 +127,7 @@ const std::vector<std::string>& field_names() {
 }
 
 FieldType type_of(const FieldName& field) {
-  if (field.kind == FieldName::Kind::Tag) {
+  if (field.kind == FieldName::Kind::Tag || field.kind == FieldName::Kind::Label) {
     return FieldType::Text;
   }
   if (field.kind != FieldName::Kind::Fact) {
@@ -115,8 +155,8 @@ Result<FieldName> field_of(const Token& token) {
     }
   }
   FieldName field{.kind = FieldName::Kind::Summary, .key = {}};
-  if (is_plain && (parts[0].text == "config" || parts[0].text == "summary")) {
-    field.kind = parts[0].text == "config" ? FieldName::Kind::Config : FieldName::Kind::Summary;
+  if (const auto kind = is_plain ? kind_named(parts[0].text) : std::nullopt) {
+    field.kind = *kind;
     parts = parts.subspan(1);
   }
   if (field.kind == FieldName::Kind::Summary && parts.size() > 1) {
@@ -141,6 +181,8 @@ QueryValue value_of(const BoundField& field, const QueriedRun& run) {
       return field.key ? run.config(*field.key) : QueryValue();
     case FieldName::Kind::Summary:
       return field.key ? run.summary(*field.key, field.name.part) : QueryValue();
+    case FieldName::Kind::Label:
+      return field.key ? run.label(*field.key) : QueryValue();
     case FieldName::Kind::Tag:
       break;
   }
@@ -149,20 +191,12 @@ QueryValue value_of(const BoundField& field, const QueriedRun& run) {
 
 BoundField bind_field(FieldName name, const QueryKeys& keys, std::vector<std::string>* warnings) {
   BoundField field{.name = std::move(name)};
-  const bool is_config = field.name.kind == FieldName::Kind::Config;
-  if (!is_config && field.name.kind != FieldName::Kind::Summary) {
+  if (field.name.kind == FieldName::Kind::Fact || field.name.kind == FieldName::Kind::Tag) {
     return field;
   }
-  const std::string& key = field.name.key;
-  field.key = is_config ? keys.find_config(key) : keys.find_metric(key);
+  field.key = find_key(field.name, keys);
   if (!field.key && warnings != nullptr) {
-    std::vector<std::string> names = is_config ? keys.config_names() : keys.metric_names();
-    if (!is_config) {
-      names.insert(names.begin(), field_names().begin(), field_names().end());
-    }
-    const std::string near = near_name(key, std::move(names));
-    warnings->push_back(fmt::format("no run has the {} '{}'{}", is_config ? "config key" : "metric",
-                                    key, near.empty() ? "" : "; did you mean '" + near + "'?"));
+    warnings->push_back(unknown_key(field.name, keys));
   }
   return field;
 }

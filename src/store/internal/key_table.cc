@@ -79,6 +79,29 @@ QueryValue make_value(const json& value, std::string_view text) {
   return text;
 }
 
+// The values own their texts.
+SummaryValues flatten_owned(
+    const json& value, KeyTable& keys,
+    const std::function<QueryValue(const json& item, std::string_view text)>& make) {
+  struct Owned {
+    std::string text;
+    KeyedValue value;
+  };
+
+  SummaryValues values;
+  if (!value.is_object()) {
+    return values;
+  }
+  for (const auto& [key, item] : value.items()) {
+    auto owned = std::make_shared<Owned>();
+    owned->text = item.is_string() ? item.get<std::string>() : render_json(item);
+    owned->value = {keys.add(key), make(item, owned->text)};
+    values.emplace_back(owned, &owned->value);
+  }
+  sort_by_key(values);
+  return values;
+}
+
 }  // namespace
 
 KeyId KeyTable::add(std::string_view key) {
@@ -152,25 +175,15 @@ ConfigValues flatten_config(const json& value, KeyTable& keys, ValuePool& pool) 
 }
 
 SummaryValues flatten_summary(const json& value, KeyTable& keys) {
-  struct Owned {
-    std::string text;
-    KeyedValue value;
-  };
+  return flatten_owned(value, keys, [](const json& item, std::string_view text) {
+    const auto number = item.is_string() ? parse_nonfinite(text) : std::nullopt;
+    return number ? QueryValue(*number) : make_value(item, text);
+  });
+}
 
-  SummaryValues values;
-  if (!value.is_object()) {
-    return values;
-  }
-  for (const auto& [key, item] : value.items()) {
-    auto owned = std::make_shared<Owned>();
-    owned->text = item.is_string() ? item.get<std::string>() : render_json(item);
-    const auto number = parse_nonfinite(owned->text);
-    owned->value = {keys.add(key), item.is_string() && number ? QueryValue(*number)
-                                                              : make_value(item, owned->text)};
-    values.emplace_back(owned, &owned->value);
-  }
-  sort_by_key(values);
-  return values;
+SummaryValues flatten_labels(const json& value, KeyTable& keys) {
+  return flatten_owned(value, keys,
+                       [](const json&, std::string_view text) { return QueryValue(text); });
 }
 
 json render_value(const QueryValue& value) {

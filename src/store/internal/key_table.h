@@ -65,6 +65,9 @@ ConfigValues flatten_config(const nlohmann::json& json, KeyTable& keys, ValuePoo
 // The keys of the object are the names. "NaN" and the like are numbers.
 SummaryValues flatten_summary(const nlohmann::json& json, KeyTable& keys);
 
+// As they stand: "NaN" is a text here.
+SummaryValues flatten_labels(const nlohmann::json& json, KeyTable& keys);
+
 nlohmann::json render_value(const QueryValue& value);
 
 }  // namespace kedge::store

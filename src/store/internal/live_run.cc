@@ -23,25 +23,27 @@ void add_points(MetricSummary& summary, const Points& points, std::int64_t last_
   }
 }
 
-void add_summary(MetricSummary& summary, const MetricSummary& later) {
-  if (later.count == 0) {
+void add_summary(MetricSummary& summary, const MetricSummary& other) {
+  if (other.count == 0) {
     return;
   }
   if (summary.count == 0) {
-    summary = later;
+    summary = other;
     return;
   }
-  summary.last = later.last;
-  summary.last_step = later.last_step;
-  summary.last_us = later.last_us;
+  if (is_later(summary, other.last_step, other.last_us)) {
+    summary.last = other.last;
+    summary.last_step = other.last_step;
+    summary.last_us = other.last_us;
+  }
   // Comparisons with NaN are false, and a NaN here gives way.
-  if (later.min < summary.min || summary.min != summary.min) {
-    summary.min = later.min;
+  if (other.min < summary.min || summary.min != summary.min) {
+    summary.min = other.min;
   }
-  if (later.max > summary.max || summary.max != summary.max) {
-    summary.max = later.max;
+  if (other.max > summary.max || summary.max != summary.max) {
+    summary.max = other.max;
   }
-  summary.count += later.count;
+  summary.count += other.count;
 }
 
 std::vector<KeyedSummary> sum_up(std::vector<AttemptSummary> parts) {
@@ -59,7 +61,8 @@ std::vector<KeyedSummary> sum_up(std::vector<AttemptSummary> parts) {
                     .count = whole.count,
                     .last = whole.last,
                     .min = whole.min,
-                    .max = whole.max});
+                    .max = whole.max,
+                    .last_us = whole.last_us});
   }
   return sums;
 }

@@ -63,6 +63,7 @@ struct RunDraft {
   std::vector<Beginning> beginnings;
   std::optional<ConfigValues> config_values;
   std::optional<SummaryValues> summary_values;
+  std::optional<SummaryValues> label_values;
   std::map<std::string, SourceState> sources;
   std::vector<std::size_t> fresh;    // series with fresh points
   std::vector<ConsoleLine> console;  // without numbers
@@ -95,9 +96,19 @@ struct LiveRun {
   std::unique_ptr<RunDraft> draft;  // null: no transaction has touched the run
 };
 
+// Whether a point that came now is later in its curve than the summary's last one.
+inline bool is_later(const MetricSummary& summary, std::int64_t step, std::int64_t time_us) {
+  return summary.count == 0 || step > summary.last_step ||
+         (step == summary.last_step && time_us >= summary.last_us);
+}
+
 // Adds one point's worth to a summary.
 inline void add_to(MetricSummary& summary, std::int64_t step, std::int64_t time_us, double value) {
-  summary.last = value;
+  if (is_later(summary, step, time_us)) {
+    summary.last = value;
+    summary.last_step = step;
+    summary.last_us = time_us;
+  }
   // False for NaN on the right; true for NaN on the left of a number.
   if (value < summary.min || (summary.min != summary.min)) {
     summary.min = value;
@@ -105,8 +116,6 @@ inline void add_to(MetricSummary& summary, std::int64_t step, std::int64_t time_
   if (value > summary.max || (summary.max != summary.max)) {
     summary.max = value;
   }
-  summary.last_step = step;
-  summary.last_us = time_us;
   if (summary.count == 0) {
     summary.first_us = time_us;
   }
@@ -116,8 +125,8 @@ inline void add_to(MetricSummary& summary, std::int64_t step, std::int64_t time_
 // Adds points up to a step.
 void add_points(MetricSummary& summary, const Points& points, std::int64_t last_kept_step);
 
-// Adds what is later in the curve.
-void add_summary(MetricSummary& summary, const MetricSummary& later);
+// Adds another part of the curve, which came later.
+void add_summary(MetricSummary& summary, const MetricSummary& other);
 
 struct AttemptSummary {
   KeyId key = 0;

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -37,6 +39,7 @@ void set_facts(RunFacts& facts, const RunPatch& patch) {
   set_text(facts.config_hash, patch.config_hash);
   facts.created_us = patch.created_us.value_or(facts.created_us);
   facts.ended_us = patch.ended_us.value_or(facts.ended_us);
+  facts.deleted_us = patch.deleted_us.value_or(facts.deleted_us);
   if (patch.tags) {
     facts.tags.clear();
     for (const std::string& tag : *patch.tags) {
@@ -58,23 +61,54 @@ Result<void> Store::Impl::apply_patch(Database& database, LiveRun& run, const Ru
   if (patch.config.is_object()) {
     json config = KEDGE_TRY(read_document(database, run.row, Document::Config));
     config.merge_patch(patch.config);
-    KEDGE_TRY(database.run("UPDATE run_documents SET config = $2 WHERE run = $1",
-                           {run.row, render_json(config)}));
+    KEDGE_TRY(write_document(database, run.row, Document::Config, config));
     draft.config_values = flatten_config(config, index.config_keys, index.values);
   }
   if (patch.summary.is_object()) {
     json summary = KEDGE_TRY(read_document(database, run.row, Document::Summary));
     summary.merge_patch(patch.summary);
-    KEDGE_TRY(database.run("UPDATE run_documents SET summary = $2 WHERE run = $1",
-                           {run.row, render_json(summary)}));
+    KEDGE_TRY(write_document(database, run.row, Document::Summary, summary));
     draft.summary_values = flatten_summary(summary, index.metric_keys);
   }
+  if (patch.labels.is_object()) {
+    json labels = KEDGE_TRY(read_document(database, run.row, Document::Labels));
+    labels.merge_patch(patch.labels);
+    KEDGE_TRY(write_document(database, run.row, Document::Labels, labels));
+    draft.label_values = flatten_labels(labels, index.label_keys);
+  }
   if (patch.environment.is_object()) {
-    KEDGE_TRY(database.run("UPDATE run_documents SET environment = $2 WHERE run = $1",
-                           {run.row, render_json(patch.environment)}));
+    KEDGE_TRY(write_document(database, run.row, Document::Environment, patch.environment));
   }
   set_facts(draft.facts, patch);
   return {};
+}
+
+Result<void> Store::Impl::apply_patch(Database& database, LiveRun& run, const RunPatch& patch,
+                                      std::int64_t now_us) {
+  KEDGE_TRY(apply_patch(database, run, patch));
+  if (patch.state && *patch.state == RunState::Running) {
+    note_life(run, now_us);
+  }
+  if (patch.state && *patch.state != RunState::Running && *patch.state != RunState::Pending &&
+      !patch.ended_us && run.draft->facts.ended_us == 0) {
+    run.draft->facts.ended_us = now_us;
+  }
+  return {};
+}
+
+void Store::Impl::edit_project(const std::string& project, std::function<void(RunFacts&)> edit) {
+  ++change_count;
+  std::map<RunKey, LivePointer> others;
+  for (auto& [key, run] : touched) {
+    RunKey now = key;
+    if (key.project == project) {
+      edit(run->draft->facts);
+      now.project = run->draft->facts.project;
+    }
+    others.emplace(now, run);
+  }
+  touched = std::move(others);
+  project_edits.emplace_back(project, std::move(edit));
 }
 
 Result<void> Store::Impl::add_attempt(Database& database, LiveRun& run, const Attempt& attempt) {

@@ -94,6 +94,11 @@ QueryValue RunEntry::summary(KeyId key, SummaryPart part) const {
   return {};
 }
 
+QueryValue RunEntry::label(KeyId key) const {
+  const KeyedValue* found = find_value(label_values, key);
+  return found == nullptr ? QueryValue() : found->value;
+}
+
 const KeyedSummary* RunEntry::find_metric(KeyId key) const {
   const auto found = std::ranges::lower_bound(metrics, key, {}, &KeyedSummary::key);
   return found != metrics.end() && found->key == key ? &*found : nullptr;

@@ -21,6 +21,7 @@ struct KeyedSummary {
   double last = 0;
   double min = 0;
   double max = 0;
+  std::int64_t last_us = 0;
 };
 
 // A later attempt of a run, and the step it went on from.
@@ -38,13 +39,15 @@ class RunEntry final : public QueriedRun {
   std::size_t slot = 0;  // its place in the index
   RunFacts facts;
   ConfigValues config_values;
-  SummaryValues summary_values;            // set by hand; they go before the metrics
+  SummaryValues summary_values;  // set by hand; they go before the metrics
+  SummaryValues label_values;
   std::vector<KeyedSummary> metrics;       // sorted by key
   std::vector<Beginning> beginnings = {};  // in order of attempts
 
   QueryValue fact(RunFact fact) const override;
   QueryValue config(KeyId key) const override;
   QueryValue summary(KeyId key, SummaryPart part) const override;
+  QueryValue label(KeyId key) const override;
 
   std::size_t tag_count() const override { return facts.tags.size(); }
 

@@ -1,10 +1,12 @@
 #include "store/internal/run_index.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,8 +45,12 @@ void RunIndex::set(std::size_t slot, EntryPointer entry) {
 
 void RunIndex::put(RunEntry entry) {
   const std::lock_guard lock(mutex_);
-  const std::string name = name_of_key({entry.facts.project, entry.facts.id});
-  EntryPointer& place = by_key_[name];
+  put_locked(std::move(entry));
+}
+
+void RunIndex::put_locked(RunEntry entry) {
+  const RunKey key{entry.facts.project, entry.facts.id};
+  EntryPointer& place = by_key_[name_of_key(key)];
   if (place != nullptr) {
     entry.slot = place->slot;
   } else if (!free_slots_.empty()) {
@@ -53,12 +59,19 @@ void RunIndex::put(RunEntry entry) {
   } else {
     entry.slot = slot_count_++;
   }
+  if (place == nullptr) {
+    projects_of_[key.id].insert(key.project);
+  }
   place = std::make_shared<const RunEntry>(std::move(entry));
   set(place->slot, place);
 }
 
 void RunIndex::erase(const RunKey& key) {
   const std::lock_guard lock(mutex_);
+  erase_locked(key);
+}
+
+void RunIndex::erase_locked(const RunKey& key) {
   const auto found = by_key_.find(name_of_key(key));
   if (found == by_key_.end()) {
     return;
@@ -66,6 +79,44 @@ void RunIndex::erase(const RunKey& key) {
   free_slots_.push_back(found->second->slot);
   set(found->second->slot, nullptr);
   by_key_.erase(found);
+  const auto projects = projects_of_.find(key.id);
+  projects->second.erase(key.project);
+  if (projects->second.empty()) {
+    projects_of_.erase(projects);
+  }
+}
+
+std::vector<EntryPointer> RunIndex::find_all(const std::string& id) const {
+  std::vector<EntryPointer> entries;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = projects_of_.find(id);
+    if (found == projects_of_.end()) {
+      return entries;
+    }
+    for (const std::string& project : found->second) {
+      entries.push_back(by_key_.at(name_of_key({project, id})));
+    }
+  }
+  std::ranges::sort(entries, {}, [](const EntryPointer& entry) { return entry->row; });
+  return entries;
+}
+
+void RunIndex::edit_project(const std::string& project,
+                            const std::function<void(RunFacts&)>& edit) {
+  const std::lock_guard lock(mutex_);
+  std::vector<EntryPointer> edited;
+  for (const auto& [name, entry] : by_key_) {
+    if (entry->facts.project == project) {
+      edited.push_back(entry);
+    }
+  }
+  for (const EntryPointer& entry : edited) {
+    erase_locked({project, entry->facts.id});
+    RunEntry copy = *entry;
+    edit(copy.facts);
+    put_locked(std::move(copy));
+  }
 }
 
 std::vector<RunKey> RunIndex::find_keys(
@@ -81,25 +132,60 @@ std::vector<RunKey> RunIndex::find_keys(
   return keys;
 }
 
+namespace {
+
+bool is_shown(const RunFacts& facts, const Search& search) {
+  if (search.shown != Shown::All && (facts.deleted_us != 0) != (search.shown == Shown::Trash)) {
+    return false;
+  }
+  return search.projects.empty() ||
+         std::ranges::find(search.projects, facts.project) != search.projects.end();
+}
+
+// A native filter and order as a plan; they must outlive it.
+SearchPlan plan_of(const RunFilter& filter) {
+  return {.matches = [&filter](const QueriedRun& run) { return filter.matches(run); }};
+}
+
+// The places of one page in the order of a plan.
+std::vector<std::size_t> sort_by(const SearchPlan& plan, const std::vector<const QueriedRun*>& runs,
+                                 const Search& search) {
+  std::vector<std::size_t> places(runs.size());
+  std::iota(places.begin(), places.end(), std::size_t{0});
+  const auto is_before = [&](std::size_t a, std::size_t b) {
+    return plan.is_before(*runs[a], *runs[b]) || (!plan.is_before(*runs[b], *runs[a]) && a < b);
+  };
+  const std::size_t begin = std::min(search.offset, runs.size());
+  const std::size_t end = begin + std::min(search.limit, runs.size() - begin);
+  const auto at = [&](std::size_t i) { return places.begin() + static_cast<std::ptrdiff_t>(i); };
+  std::ranges::partial_sort(places.begin(), at(end), places.end(), is_before);
+  return {at(begin), at(end)};
+}
+
+}  // namespace
+
 Result<FoundRuns> RunIndex::search(const Search& search, std::int64_t now_us) const {
   static const std::vector<std::string> kNewestFirst = {"-created", "id"};
   const RunFilter filter = KEDGE_TRY(RunFilter::compile(search.filter, *this, now_us));
   const RunOrder order =
       KEDGE_TRY(RunOrder::compile(search.order.empty() ? kNewestFirst : search.order, *this));
+  const SearchPlan plan = search.plan ? search.plan(*this) : plan_of(filter);
   const IndexSnapshot blocks = snapshot();
   std::vector<const QueriedRun*> matches;
   std::vector<const EntryPointer*> pointers;
   for (const auto& block : blocks) {
     for (const EntryPointer& entry : block->entries) {
-      if (entry != nullptr && (search.project.empty() || entry->facts.project == search.project) &&
-          filter.matches(*entry)) {
+      if (entry != nullptr && is_shown(entry->facts, search) &&
+          (!plan.matches || plan.matches(*entry))) {
         matches.push_back(entry.get());
         pointers.push_back(&entry);
       }
     }
   }
   FoundRuns found{.runs = {}, .total = matches.size(), .warnings = filter.warnings()};
-  for (const std::size_t place : order.sorted(matches, search.offset, search.limit)) {
+  const auto places = plan.is_before ? sort_by(plan, matches, search)
+                                     : order.sorted(matches, search.offset, search.limit);
+  for (const std::size_t place : places) {
     found.runs.push_back(*pointers[place]);
   }
   return found;

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -42,6 +43,7 @@ class RunIndex final : public QueryKeys {
  public:
   KeyTable config_keys;
   KeyTable metric_keys;
+  KeyTable label_keys;
   ValuePool values;
 
   std::optional<KeyId> find_config(std::string_view key) const override {
@@ -52,11 +54,19 @@ class RunIndex final : public QueryKeys {
     return metric_keys.find(key);
   }
 
+  std::optional<KeyId> find_label(std::string_view key) const override {
+    return label_keys.find(key);
+  }
+
   std::vector<std::string> config_names() const override { return config_keys.names(); }
 
   std::vector<std::string> metric_names() const override { return metric_keys.names(); }
 
+  std::vector<std::string> label_names() const override { return label_keys.names(); }
+
   EntryPointer find(const RunKey& key) const;
+  // Of this id in any project, the oldest first.
+  std::vector<EntryPointer> find_all(const std::string& id) const;
   IndexSnapshot snapshot() const;
   std::size_t size() const;
 
@@ -66,16 +76,22 @@ class RunIndex final : public QueryKeys {
 
   std::vector<RunKey> find_keys(const std::function<bool(const RunFacts&)>& is_wanted) const;
 
+  // Changes the facts of all runs of a project; the project's name may be among them.
+  void edit_project(const std::string& project, const std::function<void(RunFacts&)>& edit);
+
   Result<FoundRuns> search(const Search& search, std::int64_t now_us) const;
 
  private:
   static std::string name_of_key(const RunKey& key) { return key.project + "/" + key.id; }
 
   void set(std::size_t slot, EntryPointer entry);
+  void put_locked(RunEntry entry);
+  void erase_locked(const RunKey& key);
 
   mutable std::mutex mutex_;
   IndexSnapshot blocks_;
   std::unordered_map<std::string, EntryPointer> by_key_;
+  std::unordered_map<std::string, std::set<std::string>> projects_of_;  // by run id
   std::vector<std::size_t> free_slots_;
   std::size_t slot_count_ = 0;
 };

@@ -1,5 +1,7 @@
 #include "store/internal/run_rows.h"
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -16,21 +18,19 @@
 namespace kedge::store {
 namespace {
 
+constexpr std::array<std::string_view, 4> kColumns = {"config", "summary", "labels",
+                                                      "environment"};  // by Document
+
 SqlValue or_null(const std::optional<std::int64_t>& value) {
   return value ? SqlValue(*value) : SqlValue(nullptr);
-}
-
-Result<std::int64_t> find_or_add_project(Database& database, const std::string& name) {
-  KEDGE_TRY(database.run("INSERT INTO projects (name) VALUES ($1) ON CONFLICT (name) DO NOTHING",
-                         {name}));
-  return database.query_integer("SELECT id FROM projects WHERE name = $1", {name});
 }
 
 // The columns that visit_run() reads.
 #define KEDGE_SELECT_RUNS                                                                \
   "SELECT r.id, d.config, d.summary, p.name, r.run_id, r.name, r.state, r.created_us,"   \
   " r.ended_us, r.heartbeat_us, r.user_name, r.host, r.group_name, r.job_type, r.notes," \
-  " r.tags, r.source, r.attempt, r.last_step, r.parent, r.sweep, r.config_hash"          \
+  " r.tags, r.source, r.attempt, r.last_step, r.parent, r.sweep, r.config_hash,"         \
+  " r.deleted_us, d.labels"                                                              \
   " FROM runs r JOIN projects p ON p.id = r.project_id JOIN run_documents d ON d.run = r.id"
 
 RunFacts read_facts(const SqlRow& row, int at) {
@@ -60,19 +60,20 @@ RunFacts read_facts(const SqlRow& row, int at) {
   facts.parent = row.string(at++);
   facts.sweep = row.string(at++);
   facts.config_hash = row.string(at++);
+  facts.deleted_us = row.integer(at++);
   return facts;
 }
 
 Result<void> visit_run(const SqlRow& row, const RunVisitor& visit) {
   const RunDocuments documents{.config = KEDGE_TRY(parse_json(row.text(1))),
-                               .summary = KEDGE_TRY(parse_json(row.text(2)))};
+                               .summary = KEDGE_TRY(parse_json(row.text(2))),
+                               .labels = KEDGE_TRY(parse_json(row.text(23)))};
   return visit(row.integer(0), read_facts(row, 3), documents);
 }
 
 }  // namespace
 
-Result<std::int64_t> insert_run(Database& database, const RunFacts& facts) {
-  const std::int64_t project = KEDGE_TRY(find_or_add_project(database, facts.project));
+Result<std::int64_t> insert_run(Database& database, std::int64_t project, const RunFacts& facts) {
   const std::int64_t row = KEDGE_TRY(database.query_integer(
       "INSERT INTO runs (project_id, run_id, name, state, created_us, ended_us, heartbeat_us,"
       " user_name, host, group_name, job_type, notes, tags, source, attempt, parent, sweep,"
@@ -92,23 +93,29 @@ Result<void> update_run(Database& database, std::int64_t row, const RunFacts& fa
       "UPDATE runs SET name = $2, state = $3, created_us = $4, ended_us = $5, heartbeat_us = $6,"
       " user_name = $7, host = $8, group_name = $9, job_type = $10, notes = $11, tags = $12,"
       " source = $13, attempt = $14, last_step = $15, parent = $16, sweep = $17,"
-      " config_hash = $18 WHERE id = $1",
+      " config_hash = $18, deleted_us = $19 WHERE id = $1",
       {row, facts.name, name_of(facts.state), facts.created_us, facts.ended_us, facts.heartbeat_us,
        facts.user, facts.host, facts.group, facts.job_type, facts.notes, tags, facts.source,
-       facts.attempt, or_null(facts.last_step), facts.parent, facts.sweep, facts.config_hash});
+       facts.attempt, or_null(facts.last_step), facts.parent, facts.sweep, facts.config_hash,
+       facts.deleted_us});
 }
 
 Result<nlohmann::json> read_document(Database& database, std::int64_t row, Document document) {
-  const std::string_view sql =
-      document == Document::Config    ? "SELECT config FROM run_documents WHERE run = $1"
-      : document == Document::Summary ? "SELECT summary FROM run_documents WHERE run = $1"
-                                      : "SELECT environment FROM run_documents WHERE run = $1";
+  const std::string sql = fmt::format("SELECT {} FROM run_documents WHERE run = $1",
+                                      kColumns[static_cast<std::size_t>(document)]);
   nlohmann::json json = nlohmann::json::object();
   KEDGE_TRY(database.query(sql, {row}, [&](const SqlRow& answer) -> Result<void> {
     json = KEDGE_TRY(parse_json(answer.text(0)));
     return {};
   }));
   return json;
+}
+
+Result<void> write_document(Database& database, std::int64_t row, Document document,
+                            const nlohmann::json& json) {
+  return database.run(fmt::format("UPDATE run_documents SET {} = $2 WHERE run = $1",
+                                  kColumns[static_cast<std::size_t>(document)]),
+                      {row, render_json(json)});
 }
 
 Result<void> read_runs(Database& database, const RunVisitor& visit) {

@@ -14,18 +14,22 @@
 
 namespace kedge::store {
 
-// Returns the number of the new row.
-Result<std::int64_t> insert_run(Database& database, const RunFacts& facts);
+// Returns the number of the new row. `project` is the number of the project's.
+Result<std::int64_t> insert_run(Database& database, std::int64_t project, const RunFacts& facts);
 Result<void> update_run(Database& database, std::int64_t row, const RunFacts& facts);
 
 struct RunDocuments {
   nlohmann::json config = nlohmann::json::object();
   nlohmann::json summary = nlohmann::json::object();  // only what was set by hand
+  nlohmann::json labels = nlohmann::json::object();
 };
 
-enum class Document : std::uint8_t { Config, Summary, Environment };
+enum class Document : std::uint8_t { Config, Summary, Labels, Environment };
 
 Result<nlohmann::json> read_document(Database& database, std::int64_t row, Document document);
+
+Result<void> write_document(Database& database, std::int64_t row, Document document,
+                            const nlohmann::json& json);
 
 using RunVisitor =
     std::function<Result<void>(std::int64_t row, RunFacts facts, const RunDocuments& documents)>;

@@ -149,6 +149,9 @@ Result<MetricSummary> recount(Database& database, const LiveSeries& series) {
       return recount_chunk(database, series, row.integer(0), kept);
     }
     const ChunkSketch sketch = KEDGE_TRY(decode_sketch(row.blob(3)));
+    if (!sketch.stats.is_sorted) {  // its last point need not be that of the last step
+      return recount_chunk(database, series, row.integer(0), kept);
+    }
     add_summary(kept, summary_of(sketch.stats.whole));
     return {};
   };

@@ -31,7 +31,8 @@ struct Store::Impl::LoadedRuns {
 
   Result<void> read_metrics(Database& database, KeyTable& keys) {
     return database.query(
-        "SELECT run, attempt, name, kept_count, last_value, min_value, max_value, last_step "
+        "SELECT run, attempt, name, kept_count, last_value, min_value, max_value, last_step,"
+        " last_us "
         "FROM series WHERE kind = 0 AND kept_count > 0",
         {}, [&](const SqlRow& row) -> Result<void> {
           if (One* one = find(row.integer(0))) {
@@ -41,7 +42,8 @@ struct Store::Impl::LoadedRuns {
                                            .min = row.real(5),
                                            .max = row.real(6),
                                            .last_step = row.integer(7),
-                                           .count = static_cast<std::uint64_t>(row.integer(3))}});
+                                           .count = static_cast<std::uint64_t>(row.integer(3)),
+                                           .last_us = row.integer(8)}});
           }
           return {};
         });
@@ -66,6 +68,7 @@ RunEntry Store::Impl::make_entry(std::int64_t row, RunFacts facts, const RunDocu
   entry.facts = std::move(facts);
   entry.config_values = flatten_config(documents.config, index.config_keys, index.values);
   entry.summary_values = flatten_summary(documents.summary, index.metric_keys);
+  entry.label_values = flatten_labels(documents.labels, index.label_keys);
   return entry;
 }
 
@@ -78,6 +81,7 @@ Result<LivePointer> Store::Impl::load_live(Database& database, const RunEntry& e
 }
 
 Result<void> Store::Impl::load(Database& database) {
+  KEDGE_TRY(projects.load(database, opened_us));
   LoadedRuns loaded;
   KEDGE_TRY(read_runs(
       database,

@@ -20,7 +20,7 @@
 namespace kedge::store {
 namespace {
 
-bool is_key_part(const std::string& text) {
+bool is_run_id(const std::string& text) {
   constexpr std::size_t kMaxLength = 128;
   const auto is_allowed = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
@@ -45,11 +45,10 @@ Result<void> write_sources(Database& database, const LiveRun& run) {
 }  // namespace
 
 Result<void> check_key(const RunKey& key) {
-  for (const auto& [what, text] : {std::pair("project", &key.project), std::pair("id", &key.id)}) {
-    if (!is_key_part(*text)) {
-      return fail(ErrorKind::Usage, fmt::format("'{}' cannot be a run's {}", *text, what),
-                  "use 1 to 128 letters, digits, '.', '-' and '_'");
-    }
+  KEDGE_TRY(check_project_name(key.project));
+  if (!is_run_id(key.id)) {
+    return fail(ErrorKind::Usage, fmt::format("'{}' cannot be a run's id", key.id),
+                "use 1 to 128 letters, digits, '.', '-' and '_'");
   }
   return {};
 }
@@ -145,7 +144,14 @@ Result<LiveRun*> Store::Impl::create(Database& database, const RunKey& key, std:
   facts.name = key.id;
   facts.created_us = now_us;
   facts.heartbeat_us = now_us;
-  run->row = KEDGE_TRY(insert_run(database, facts));
+  auto project = projects.find(key.project);
+  if (!project) {
+    project = KEDGE_TRY(projects.add(database, {.name = key.project}, now_us));
+  } else if (project->deleted_us != 0) {  // whoever sends runs has not thrown it away
+    project->deleted_us = 0;
+    KEDGE_TRY(projects.update(database, *project));
+  }
+  run->row = KEDGE_TRY(insert_run(database, project->id, facts));
   touched[key] = run;
   change(*run, kChangedFacts);
   return run.get();
@@ -192,6 +198,9 @@ void Store::Impl::publish(LiveRun& run) {
   if (draft.summary_values) {
     entry.summary_values = std::move(*draft.summary_values);
   }
+  if (draft.label_values) {
+    entry.label_values = std::move(*draft.label_values);
+  }
   if (has_points) {
     entry.metrics = sum_up(run);
   }
@@ -205,6 +214,9 @@ void Store::Impl::on_commit() {
     const std::lock_guard lock(live_mutex);
     live.erase(row);
     changes.push_back({.run = key, .what = kRunDeleted});
+  }
+  for (const auto& [project, edit] : std::exchange(project_edits, {})) {
+    index.edit_project(project, edit);
   }
   for (const auto& [key, run] : touched) {
     if (run->draft->is_deleted) {
@@ -236,6 +248,8 @@ void Store::Impl::on_commit() {
 void Store::Impl::on_rollback(Database& database) {
   const auto old = std::exchange(touched, {});
   deleted.clear();
+  project_edits.clear();
+  (void)projects.load(database, opened_us);  // else it knows names too many, which harms nobody
   for (const auto& [key, run] : old) {
     if (!reload(database, key)) {
       stale.insert(key);  // readers keep what was committed before

@@ -17,6 +17,7 @@
 #include "core/result.h"
 #include "store/database.h"
 #include "store/internal/live_run.h"
+#include "store/internal/project_table.h"
 #include "store/internal/run_index.h"
 #include "store/internal/run_rows.h"
 #include "store/store.h"
@@ -48,6 +49,12 @@ class Store::Impl {
   // Must come before the first change that a job makes in memory.
   RunDraft& change(LiveRun& run, unsigned what);
   Result<void> apply_patch(Database& database, LiveRun& run, const RunPatch& patch);
+  // The same, and what a new state means for the times.
+  Result<void> apply_patch(Database& database, LiveRun& run, const RunPatch& patch,
+                           std::int64_t now_us);
+  // Changes facts of all runs of a project, which may get another name by it. In the tables the
+  // caller has done it.
+  void edit_project(const std::string& project, std::function<void(RunFacts&)> edit);
   Result<void> add_attempt(Database& database, LiveRun& run, const Attempt& attempt);
   void add_point(LiveRun& run, std::size_t place, const Point& point);
   // What any word from a run means: it is alive.
@@ -57,6 +64,7 @@ class Store::Impl {
   DatabaseAddress address;
   std::int64_t opened_us;
   RunIndex index;
+  ProjectTable projects;
 
   mutable std::mutex live_mutex;
   std::unordered_map<std::int64_t, LivePointer> live;
@@ -70,6 +78,7 @@ class Store::Impl {
   // The writer's own.
   std::map<RunKey, LivePointer> touched;
   std::vector<std::pair<RunKey, std::int64_t>> deleted;
+  std::vector<std::pair<std::string, std::function<void(RunFacts&)>>> project_edits;
   std::uint64_t change_count = 0;
   std::set<RunKey> stale;  // memory may be wrong: look at the database before the next change
 

@@ -1,0 +1,85 @@
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "server/api.h"
+
+namespace kedge::server {
+namespace {
+
+nlohmann::json render_project(const store::Project& project) {
+  return {{"name", project.name},
+          {"run_count", project.run_count},
+          {"running_count", project.running_count},
+          {"last_us", project.last_us},
+          {"labels", project.labels}};
+}
+
+Result<Response> list_projects(const Api& api, const Request& request) {
+  nlohmann::json list = nlohmann::json::array();
+  std::vector<store::Project> projects = api.store.list_projects();
+  std::ranges::sort(projects, {}, &store::Project::name);
+  for (const store::Project& project : projects) {
+    // The default project is there for clients that name none: without runs it says nothing.
+    const bool is_empty_default = project.id == store::kDefaultProject && project.run_count == 0;
+    if (project.deleted_us == 0 && !is_empty_default &&
+        check_project(request.caller, project.name, request.caller.run)) {
+      list.push_back(render_project(project));
+    }
+  }
+  return json_response(dump({{"projects", std::move(list)}}));
+}
+
+Result<store::ProjectPatch> parse_project_patch(const nlohmann::json& json, std::int64_t now_us) {
+  KEDGE_TRY(check_names(json, {"name", "labels", "trash"}));
+  store::ProjectPatch patch;
+  patch.name = KEDGE_TRY(find_text(json, "name"));
+  if (const auto trash = json.find("trash"); trash != json.end()) {
+    if (!trash->is_boolean()) {
+      return fail(ErrorKind::Usage, "'trash' must be true or false");
+    }
+    patch.deleted_us = trash->get<bool>() ? now_us : 0;
+  }
+  const auto labels = json.find("labels");
+  if (labels == json.end()) {
+    return patch;
+  }
+  const auto is_text = [](const nlohmann::json& item) {
+    return item.is_string() || item.is_null();
+  };
+  if (!labels->is_object() || !std::ranges::all_of(*labels, is_text)) {
+    return fail(ErrorKind::Usage, "'labels' must be an object of texts");
+  }
+  for (const auto& [name, text] : labels->items()) {
+    patch.labels[name] = text.is_null() ? std::nullopt : std::optional(text.get<std::string>());
+  }
+  return patch;
+}
+
+Result<Response> patch_project(const Api& api, const Request& request) {
+  const std::string& name = request.parameter("project");
+  const auto project = api.store.find_project(name);
+  if (!project) {
+    return fail(ErrorKind::NotFound, fmt::format("there is no project '{}'", name));
+  }
+  const nlohmann::json json = KEDGE_TRY(parse_object(request));
+  const store::ProjectPatch patch = KEDGE_TRY(parse_project_patch(json, api.now_us()));
+  const auto changed = KEDGE_TRY(api.store.patch_project(project->id, patch, api.now_us()));
+  if (changed.name != name) {
+    api.access.rename_project(name, changed.name);
+  }
+  api.audit(request, "project.change", name, json);
+  return json_response(dump(render_project(changed)));
+}
+
+}  // namespace
+
+void add_project_routes(Router& router, const Api& api) {
+  router.add(Method::Get, "/api/v1/projects", {.is_scoped = true},
+             [&api](const Request& request) { return list_projects(api, request); });
+  router.add(Method::Patch, "/api/v1/projects/{project}", {.role = Role::Write},
+             [&api](const Request& request) { return patch_project(api, request); });
+}
+
+}  // namespace kedge::server
