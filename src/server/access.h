@@ -83,6 +83,9 @@ class Access {
   Result<std::optional<NewGrant>> login(const std::string& name, const std::string& password);
   Result<void> logout(const Request& request);
 
+  // Grants for a project follow its new name.
+  void rename_project(const std::string& from, const std::string& to);
+
  private:
   struct User {
     UserFacts facts;
@@ -101,6 +104,7 @@ class Access {
   std::optional<Response> check_origin(const Request& request, bool is_by_cookie) const;
   std::optional<Response> check_role(const Request& request, const Route& route) const;
   std::optional<Grant> find_grant(const Request& request, bool& is_by_cookie) const;
+  std::optional<Grant> find_password(std::string_view authorization);
   bool take(std::map<std::string, Bucket>& buckets, const std::string& peer, double per_second,
             double burst);
 
@@ -109,7 +113,8 @@ class Access {
   std::function<std::int64_t()> now_us_;
   mutable std::mutex mutex_;
   std::map<std::string, User> users_;
-  std::unordered_map<std::string, Grant> grants_;  // by the secret's SHA-256
+  std::unordered_map<std::string, Grant> grants_;            // by the secret's SHA-256
+  std::unordered_map<std::string, std::int64_t> passwords_;  // "user hash of it": good until
   std::map<std::string, Bucket> requests_;
   std::map<std::string, Bucket> failures_;
 };

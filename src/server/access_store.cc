@@ -105,6 +105,10 @@ Result<void> Access::put_user(const std::string& name, Role role,
   }));
   const std::scoped_lock lock(mutex_);
   users_[name] = std::move(user);
+  // An old password is not good any more.
+  std::erase_if(passwords_, [prefix = name + " "](const auto& entry) {
+    return entry.first.starts_with(prefix);
+  });
   return {};
 }
 

@@ -131,6 +131,27 @@ TEST_F(AccessTest, takes_a_token_as_the_password_of_other_clients) {
   EXPECT_FALSE(secret.empty());
 }
 
+TEST_F(AccessTest, takes_name_and_password_with_every_call_until_the_password_changes) {
+  ASSERT_TRUE(access_->put_user("ann", Role::Write, "long enough"));
+  // printf 'ann:long enough' | base64
+  const auto right = [] { return request(Method::Get, "Basic YW5uOmxvbmcgZW5vdWdo"); };
+  EXPECT_EQ(status(right(), route(Role::Write)), 200);
+  EXPECT_EQ(status(right(), route(Role::Admin)), 403);
+  // printf 'ann:long enougx' | base64
+  EXPECT_EQ(status(request(Method::Get, "Basic YW5uOmxvbmcgZW5vdWd4"), route(Role::View)), 401);
+  ASSERT_TRUE(access_->put_user("ann", Role::Write, "another one"));
+  EXPECT_EQ(status(right(), route(Role::Write)), 401);
+}
+
+TEST_F(AccessTest, a_key_for_a_project_follows_its_new_name) {
+  ASSERT_TRUE(access_->put_user("ann", Role::Write, std::nullopt));
+  Request made = request(Method::Get, token(Role::View, "mnist"));
+  made.parameters = {{"project", "digits"}};
+  EXPECT_EQ(status(made, route(Role::View)), 404);
+  access_->rename_project("mnist", "digits");
+  EXPECT_EQ(status(made, route(Role::View)), 200);
+}
+
 TEST_F(AccessTest, logs_in_with_the_right_password_only) {
   ASSERT_TRUE(access_->put_user("ann", Role::Write, "long enough"));
   EXPECT_FALSE(access_->put_user("ann", Role::Write, "short").has_value());

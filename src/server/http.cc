@@ -153,9 +153,11 @@ Response error_response(int status, std::string_view message, std::string_view h
   if (!hint.empty()) {
     error["hint"] = hint;
   }
-  return json_response(nlohmann::json{{"error", error}}.dump(
-                           -1, ' ', false, nlohmann::json::error_handler_t::replace),
-                       status);
+  Response response = json_response(nlohmann::json{{"error", error}}.dump(
+                                        -1, ' ', false, nlohmann::json::error_handler_t::replace),
+                                    status);
+  response.refusal = Refusal{std::string(message), std::string(hint)};
+  return response;
 }
 
 Response error_response(const Error& error) {

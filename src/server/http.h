@@ -91,11 +91,17 @@ class PushStream {
 // Called with the stream once the head is sent; what it returns is kept until the stream closes.
 using PushStart = std::function<std::shared_ptr<void>(std::shared_ptr<PushStream> stream)>;
 
+struct Refusal {
+  std::string message;
+  std::string hint;
+};
+
 struct Response {
   int status = 200;
   Headers headers = {};  // without Content-Length, Date and Connection
   // A string_view is of bytes that live as long as the program.
   std::variant<std::string, std::string_view, FileBody, BodyProducer, PushStart> body = {};
+  std::optional<Refusal> refusal = {};  // of error_response(): what the body says
 };
 
 Response json_response(std::string body, int status = 200);
@@ -129,13 +135,17 @@ using Handler = std::function<Result<Response>(const Request& request)>;
 using Answer = std::function<void(Response response)>;
 using QuickHandler = std::function<void(Request&& request, Answer answer)>;
 
+// An error in the form that a route's clients understand.
+using RefusalWriter = Response (*)(int status, const Refusal& refusal);
+
 struct RouteOptions {
   Role role = Role::View;
   std::uint64_t max_body_bytes = 1U << 20U;  // after decompression
   // Has no {project} in its path, and its handler itself heeds Caller::project and Caller::run;
   // without this, a key for one project is refused.
   bool is_scoped = false;
-  bool is_spooled = false;  // the body goes to a file, as it is: not decompressed
+  bool is_spooled = false;         // the body goes to a file, as it is: not decompressed
+  RefusalWriter refuse = nullptr;  // null: as error_response() does
 };
 
 struct Route {

@@ -306,6 +306,22 @@ TEST_F(ListenerTest, asks_the_gate_before_the_body) {
   EXPECT_THAT(known.until("hello a"), StartsWith("HTTP/1.1 200 "));
 }
 
+TEST_F(ListenerTest, refuses_in_the_words_of_the_route) {
+  const auto refuse = [](int status, const Refusal& refusal) {
+    return Response{.status = status, .body = "no: " + refusal.message};
+  };
+  router_.add(Method::Post, "/other", {.max_body_bytes = 5, .refuse = refuse},
+              [](const Request&) -> Result<Response> {
+                return fail(ErrorKind::NotFound, "there is none");
+              });
+  start();
+  Client client = connect();
+  client.send("POST /other HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n");
+  EXPECT_THAT(client.until("no: there is none"), StartsWith("HTTP/1.1 404 "));
+  client.send("POST /other HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\n\r\nabcdef");
+  EXPECT_THAT(client.rest(), EndsWith("no: the body has 6 bytes, and 5 are allowed here"));
+}
+
 TEST_F(ListenerTest, stops_after_the_answers_that_were_begun) {
   std::mutex mutex;
   std::condition_variable changed;

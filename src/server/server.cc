@@ -127,6 +127,9 @@ Result<std::unique_ptr<Server>> Server::start(const ServerOptions& options) {
   parts->store->set_listener(
       [&events = parts->events](std::span<const store::Change> changes) { events.note(changes); });
   add_api_routes(parts->router, *parts->api);
+  for (const auto& add_routes : options.dialects) {
+    add_routes(parts->router, *parts->api);
+  }
   parts->router.set_fallback(page_response);
   parts->checks = std::make_unique<Repeater>(kCheckInterval, [&store = *parts->store] {
     if (const auto marked = store.mark_crashed(now_us()); !marked) {

@@ -15,6 +15,8 @@
 
 namespace kedge::server {
 
+struct Api;
+
 struct ServerOptions {
   Path data;                       // blobs, uploads in progress and, without --db, the database
   std::string db = {};             // postgres://...; empty: SQLite in `data`
@@ -23,6 +25,8 @@ struct ServerOptions {
   ListenOptions listen = {};
   AccessOptions access = {};
   std::string admin_password = {};  // of the first user, with --auth; empty: only a token is made
+  // Other tools' languages: each adds its routes.
+  std::vector<std::function<void(Router&, const Api&)>> dialects = {};
 };
 
 class Server {

@@ -236,6 +236,7 @@ std::function<void(Response)> Connection::answer_to(std::shared_ptr<Slot> slot) 
 Task<bool> Connection::refuse(std::shared_ptr<Slot> slot, Response response) {
   is_unread_ = true;
   slot->is_last = true;
+  slot->refuse = refuse_;
   slot->response = std::move(response);
   slots_.push_back(std::move(slot));
   co_return co_await flush();
@@ -311,10 +312,13 @@ Task<bool> Connection::serve_one() {
   slot->is_head = head.parser.get().method() == http::verb::head;
   slot->is_http_1_0 = head.parser.get().version() < 11;
   slot->is_last = !head.parser.get().keep_alive();
+  refuse_ = nullptr;
   auto routed = route(head);
   if (!routed) {
     co_return co_await refuse(std::move(slot), error_response(routed.error()));
   }
+  refuse_ = routed->route == nullptr ? nullptr : routed->route->options.refuse;
+  slot->refuse = refuse_;
   if (routed->refusal && !head.parser.is_done()) {
     co_return co_await refuse(std::move(slot), std::move(*routed->refusal));
   }

@@ -67,6 +67,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     bool is_head = false;
     bool is_http_1_0 = false;
     bool is_last = false;  // the connection closes after it
+    RefusalWriter refuse = nullptr;
     std::optional<Response> response = {};
   };
   struct Head;  // request_head.h
@@ -128,10 +129,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Clock::time_point deadline_ = Clock::time_point::max();
   bool is_idle_ = true;
   bool is_closed_ = false;
-  bool is_unread_ = false;         // a refused request's body is still coming
-  std::size_t received_ = 0;       // since the deadline was set for a body
-  std::size_t read_piece_ = 1024;  // small, until more comes at once: most connections are idle
-  std::string in_;                 // received and not yet parsed, from in_begin_ on
+  bool is_unread_ = false;          // a refused request's body is still coming
+  std::size_t received_ = 0;        // since the deadline was set for a body
+  std::size_t read_piece_ = 1024;   // small, until more comes at once: most connections are idle
+  RefusalWriter refuse_ = nullptr;  // of the route whose request is being read
+  std::string in_;                  // received and not yet parsed, from in_begin_ on
   std::size_t in_begin_ = 0;
   std::string out_;                          // small answers that are written together
   std::deque<std::shared_ptr<Slot>> slots_;  // in the order of their requests

@@ -141,6 +141,17 @@ class QueuedPushes : public PushStream {
   bool is_closed_ = false;
 };
 
+// The same refusal in another form. What it says besides the body (Retry-After, Allow) stays.
+Response rewrite(const Response& response, RefusalWriter refuse) {
+  Response other = refuse(response.status, *response.refusal);
+  for (const auto& [name, value] : response.headers) {
+    if (!other.headers.find(name)) {
+      other.headers.add(name, value);
+    }
+  }
+  return other;
+}
+
 }  // namespace
 
 Task<bool> Connection::flush() {
@@ -196,6 +207,9 @@ Task<bool> Connection::write(std::string_view bytes) {
 Task<bool> Connection::write_response(Slot& slot) {
   if (!slot.response) {
     co_return false;
+  }
+  if (slot.refuse != nullptr && slot.response->refusal) {
+    slot.response = rewrite(*slot.response, slot.refuse);
   }
   Response& response = *slot.response;
   const auto size = size_of_body(response);
