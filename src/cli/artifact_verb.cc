@@ -11,6 +11,7 @@
 
 #include "cli/server_calls.h"
 #include "cli/shared/arguments.h"
+#include "cli/shared/json_output.h"
 #include "cli/shared/text_table.h"
 #include "cli/verbs.h"
 #include "core/hash.h"
@@ -121,10 +122,6 @@ Result<void> send_missing(ServerCalls& server, const std::vector<LocalFile>& fil
 
 std::string render_size(const nlohmann::json& json) {
   return render_bytes({json["size"].get<std::uint64_t>()});
-}
-
-void print_json(const nlohmann::json& json) {
-  fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 Result<void> put(Args args) {

@@ -16,6 +16,7 @@
 #include "checkpoint/tensor_file.h"
 #include "cli/ckpt.h"
 #include "cli/shared/arguments.h"
+#include "cli/shared/json_output.h"
 #include "cli/shared/text_table.h"
 #include "cli/verbs.h"
 #include "core/file.h"
@@ -31,10 +32,6 @@ using checkpoint::Checkpoint;
 using checkpoint::Entry;
 using checkpoint::Listing;
 using nlohmann::json;
-
-void print_json(const json& value) {
-  fmt::print("{}\n", value.dump(2, ' ', false, json::error_handler_t::replace));
-}
 
 json score_as_json(const Entry& entry) {
   return entry.score ? json(*entry.score) : json(nullptr);

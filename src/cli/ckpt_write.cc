@@ -13,6 +13,7 @@
 #include "checkpoint/tensor_file.h"
 #include "cli/ckpt.h"
 #include "cli/shared/arguments.h"
+#include "cli/shared/json_output.h"
 #include "cli/verbs.h"
 #include "config/interval.h"
 #include "core/file.h"
@@ -95,7 +96,7 @@ void print_pruned(const std::vector<Entry>& expired, std::size_t kept, const Arg
   if (as_json) {
     const nlohmann::json result = {
         {"removed", names}, {"bytes", bytes}, {"kept", kept}, {"is_dry_run", is_dry}};
-    fmt::print("{}\n", result.dump(2));
+    print_json(result);
     return;
   }
   fmt::print("{} of {} checkpoints {}, {} {}\n", expired.size(), kept + expired.size(),
@@ -190,7 +191,7 @@ Result<int> ckpt_export(Args args) {
                                    {"part", part},
                                    {"tensors", file.tensors().size()},
                                    {"bytes", bytes}};
-    fmt::print("{}\n", result.dump(2));
+    print_json(result);
   } else {
     fmt::print("wrote {} ({}, {} tensors): {} of {}\n", output.string(), render_bytes({bytes}),
                file.tensors().size(), part, checkpoint.path().string());

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "cli/shared/arguments.h"
+#include "cli/shared/json_output.h"
 #include "cli/verbs.h"
 #include "config/render.h"
 #include "core/log.h"
@@ -18,7 +19,7 @@ Result<void> show(Args args) {
   }
   const config::LoadedConfig config = KEDGE_TRY(load_config_of(*arguments));
   if (arguments->has("--json")) {
-    fmt::print("{}\n", config::render_json(config).dump(2));
+    print_json(config::render_json(config));
   } else {
     fmt::print("{}", config::render_with_origins(config));
     for (const std::string& note : config.notes) {

@@ -8,6 +8,7 @@
 
 #include "cli/runs.h"
 #include "cli/server_calls.h"
+#include "cli/shared/json_output.h"
 #include "cli/shared/text_table.h"
 
 namespace kedge::cli {
@@ -53,7 +54,7 @@ Result<void> list_server_runs(const std::string& url, const Arguments& arguments
                                  {"fields", fields}};
   const nlohmann::json answer = KEDGE_TRY(server.send("POST", "/api/v1/runs/search", search));
   if (arguments.has("--json")) {
-    fmt::print("{}\n", answer.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    print_json(answer);
     return {};
   }
   std::vector<std::vector<std::string>> rows = {{"RUN", "NAME", "STATE", "STEP"}};

@@ -13,6 +13,7 @@
 #include "cli/runs.h"
 #include "cli/server_calls.h"
 #include "cli/shared/arguments.h"
+#include "cli/shared/json_output.h"
 #include "cli/shared/text_table.h"
 
 namespace kedge::cli {
@@ -123,10 +124,6 @@ void print_differences(const std::vector<std::map<std::string, std::string>>& ru
   rows.insert(rows.begin(), {title});
   rows.front().insert(rows.front().end(), heads.begin(), heads.end());
   fmt::print("{}", render_table(rows));
-}
-
-void print_json(const nlohmann::json& json) {
-  fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 }  // namespace

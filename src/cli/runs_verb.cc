@@ -10,6 +10,7 @@
 #include "cli/runs.h"
 #include "cli/server_calls.h"
 #include "cli/shared/arguments.h"
+#include "cli/shared/json_output.h"
 #include "cli/shared/text_table.h"
 #include "cli/verbs.h"
 #include "core/log.h"
@@ -56,7 +57,7 @@ void print_curves(const track::History& history, bool as_json) {
                         {"attempt", point.attempt}});
     }
   }
-  fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  print_json(json);
 }
 
 Result<void> metrics(Args args) {
@@ -96,7 +97,7 @@ void print_runs_json(const std::vector<track::RunSummary>& runs) {
                     {"created", run.created},
                     {"path", run.path.string()}});
   }
-  fmt::print("{}\n", list.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  print_json(list);
 }
 
 void print_runs(const std::vector<track::RunSummary>& runs) {

@@ -104,8 +104,8 @@ Result<void> check(Args args) {
                    {"runs", report.runs}, {"blobs", report.blobs}, {"problems", report.problems}}
                    .dump());
   } else {
-    fmt::print("{} runs, {} blobs: {}\n", report.runs, report.blobs,
-               report.problems.empty() ? "sound" : "damaged");
+    fmt::print("{} run{}, {} blob{}: {}\n", report.runs, report.runs == 1 ? "" : "s", report.blobs,
+               report.blobs == 1 ? "" : "s", report.problems.empty() ? "sound" : "damaged");
   }
   return fail_for(report.problems);
 }

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/shared/arguments.h"
+#include "cli/shared/json_output.h"
 #include "cli/verbs.h"
 #include "core/log.h"
 #include "core/progress.h"
@@ -100,8 +101,8 @@ std::string count_runs(std::size_t count) {
   return fmt::format("{} run{}", count, count == 1 ? "" : "s");
 }
 
-void print_json(const std::vector<track::SyncReport>& reports, const Totals& totals,
-                const std::string& url) {
+void print_reports(const std::vector<track::SyncReport>& reports, const Totals& totals,
+                   const std::string& url) {
   nlohmann::json list = nlohmann::json::array();
   for (const track::SyncReport& report : reports) {
     list.push_back(report_json(report));
@@ -110,7 +111,7 @@ void print_json(const std::vector<track::SyncReport>& reports, const Totals& tot
       {"server", url},          {"records", totals.records}, {"sent", totals.sent},
       {"files", totals.files},  {"missing", totals.missing}, {"equal", totals.unproven == 0},
       {"runs", std::move(list)}};
-  fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  print_json(json);
 }
 
 void print_text(const std::vector<track::SyncReport>& reports, const Totals& totals,
@@ -169,7 +170,7 @@ Result<int> sync(const Arguments& arguments) {
   }
   const Totals totals = sum(reports);
   if (arguments.has("--json")) {
-    print_json(reports, totals, options.server.url);
+    print_reports(reports, totals, options.server.url);
   } else {
     print_text(reports, totals, options.server.url, options.is_dry_run);
   }

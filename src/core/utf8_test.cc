@@ -16,5 +16,17 @@ TEST(utf8, only_whole_characters_count) {
   EXPECT_EQ(as_utf8("plain"), "plain");
 }
 
+// The examples are those of RFC 3629 and of Unicode's table 3-7.
+TEST(utf8, what_is_no_utf8_is_replaced) {
+  EXPECT_EQ(as_utf8("a\xFF"
+                    "b"),
+            "a\xEF\xBF\xBD"
+            "b");
+  EXPECT_EQ(as_utf8("\xC0\x80"), "\xEF\xBF\xBD\xEF\xBF\xBD");                  // overlong
+  EXPECT_EQ(as_utf8("\xED\xA0\x80"), "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD");  // surrogate
+  EXPECT_EQ(as_utf8("\xF4\x8F\xBF\xBF"), "\xF4\x8F\xBF\xBF");                  // the last one
+  EXPECT_EQ(as_utf8("\xE2\x82"), "\xEF\xBF\xBD\xEF\xBF\xBD");                  // cut off
+}
+
 }  // namespace
 }  // namespace kedge

@@ -30,7 +30,4 @@ class LineSplitter {
   bool saw_return_ = false;  // the next byte begins the line anew, unless it ends it
 };
 
-// The text with each byte that belongs to no whole character of UTF-8 (RFC 3629) as U+FFFD.
-std::string make_utf8(std::string_view bytes);
-
 }  // namespace kedge::launch

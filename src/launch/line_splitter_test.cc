@@ -48,17 +48,5 @@ TEST(LineSplitterTest, a_character_in_two_pieces_is_whole) {
                                                                        "e"));
 }
 
-// The examples are those of RFC 3629 and of Unicode's table 3-7.
-TEST(MakeUtf8Test, what_is_no_utf8_is_replaced) {
-  EXPECT_EQ(make_utf8("a\xFF"
-                      "b"),
-            "a\xEF\xBF\xBD"
-            "b");
-  EXPECT_EQ(make_utf8("\xC0\x80"), "\xEF\xBF\xBD\xEF\xBF\xBD");                  // overlong
-  EXPECT_EQ(make_utf8("\xED\xA0\x80"), "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD");  // surrogate
-  EXPECT_EQ(make_utf8("\xF4\x8F\xBF\xBF"), "\xF4\x8F\xBF\xBF");                  // the last one
-  EXPECT_EQ(make_utf8("\xE2\x82"), "\xEF\xBF\xBD\xEF\xBF\xBD");                  // cut off
-}
-
 }  // namespace
 }  // namespace kedge::launch

@@ -60,6 +60,8 @@ class ChainDigest {
 
   std::string text() const;  // 16 hex digits
 
+  bool operator==(const ChainDigest& other) const { return value_ == other.value_; }
+
  private:
   std::uint64_t value_ = 0;
   std::string buffer_;

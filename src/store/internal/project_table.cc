@@ -46,8 +46,7 @@ Result<void> add_default(Database& database, std::int64_t now_us) {
 Result<void> check_project_name(const std::string& name) {
   constexpr std::size_t kMaxCharacters = 500;
   const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; };
-  const auto is_start = [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; };
-  const auto length = static_cast<std::size_t>(std::ranges::count_if(name, is_start));
+  const std::size_t length = count_characters(name);
   if (length > 0 && length <= kMaxCharacters && name != "." && name != ".." && is_utf8(name) &&
       std::ranges::none_of(name, is_control)) {
     return {};
