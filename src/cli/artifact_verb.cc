@@ -14,6 +14,7 @@
 #include "cli/shared/json_output.h"
 #include "cli/shared/text_table.h"
 #include "cli/verbs.h"
+#include "core/file_digest.h"
 #include "core/hash.h"
 #include "core/log.h"
 #include "core/progress.h"
@@ -58,13 +59,6 @@ Result<ServerCalls> open_server(const Arguments& arguments) {
   return ServerCalls::open(*url, arguments);
 }
 
-Result<std::string> sha256_of(const Path& path) {
-  const MappedFile file = KEDGE_TRY(MappedFile::open(path));
-  Sha256 hash;
-  hash.add(file.bytes());
-  return hash.finish_hex();
-}
-
 struct LocalFile {
   Path source;
   nlohmann::json entry;  // path, digest, size
@@ -76,7 +70,7 @@ Result<std::vector<LocalFile>> collect_files(const std::vector<std::string>& wor
   const auto add = [&](const Path& source, const std::string& path) -> Result<void> {
     files.push_back({source,
                      {{"path", path},
-                      {"digest", KEDGE_TRY(sha256_of(source))},
+                      {"digest", KEDGE_TRY(sha256_of_file(source))},
                       {"size", KEDGE_TRY(size_of_file(source))}}});
     return {};
   };
@@ -182,7 +176,7 @@ Result<void> put(Args args) {
 Result<void> get_file(ServerCalls& server, const nlohmann::json& file, const Path& target) {
   const auto digest = file["digest"].get<std::string>();
   KEDGE_TRY(make_dirs(target.parent_path()));
-  if (std::filesystem::exists(target) && KEDGE_TRY(sha256_of(target)) == digest) {
+  if (std::filesystem::exists(target) && KEDGE_TRY(sha256_of_file(target)) == digest) {
     return {};
   }
   return replace_file(target, [&](const Path& beside) -> Result<void> {

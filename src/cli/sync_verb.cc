@@ -30,7 +30,7 @@ const VerbHelp kHelp = {
     .flags = {{"--server", "URL", "the tracking server ($KEDGE_SERVER)"},
               {"--token-file", "FILE", "a file with a token for it; else $KEDGE_TOKEN"},
               {"--jobs", "N", "runs sent at a time (4)"},
-              {"--checkpoints", "", "send checkpoints too"},
+              {"--checkpoints", "", "send checkpoints too, as versions of an artifact"},
               {"--dry-run", "", "only say what would be sent"},
               {"--dir", "DIR", "where ids and names are looked up (runs)"},
               kJsonFlag}};
@@ -67,14 +67,16 @@ nlohmann::json report_json(const track::SyncReport& report) {
   }
   return {{"path", report.run.string()}, {"project", report.name.project},
           {"id", report.name.id},        {"logs", std::move(logs)},
-          {"files", report.files_sent},  {"problems", report.problems},
-          {"notes", report.notes},       {"equal", report.is_proven()}};
+          {"files", report.files_sent},  {"checkpoints", report.checkpoints_sent},
+          {"problems", report.problems}, {"notes", report.notes},
+          {"equal", report.is_proven()}};
 }
 
 struct Totals {
   std::uint64_t records = 0;
   std::uint64_t sent = 0;
   std::uint64_t files = 0;
+  std::uint64_t checkpoints = 0;
   std::uint64_t missing = 0;  // on the server
   std::size_t unproven = 0;
   std::size_t failed = 0;
@@ -87,6 +89,7 @@ Totals sum(const std::vector<track::SyncReport>& reports) {
     totals.records += report.records();
     totals.sent += report.sent();
     totals.files += report.files_sent;
+    totals.checkpoints += report.checkpoints_sent;
     totals.unproven += report.is_proven() ? 0 : 1;
     totals.failed += report.problems.empty() ? 0 : 1;
     totals.is_interrupted |= report.is_interrupted;
@@ -107,10 +110,14 @@ void print_reports(const std::vector<track::SyncReport>& reports, const Totals& 
   for (const track::SyncReport& report : reports) {
     list.push_back(report_json(report));
   }
-  const nlohmann::json json = {
-      {"server", url},          {"records", totals.records}, {"sent", totals.sent},
-      {"files", totals.files},  {"missing", totals.missing}, {"equal", totals.unproven == 0},
-      {"runs", std::move(list)}};
+  const nlohmann::json json = {{"server", url},
+                               {"records", totals.records},
+                               {"sent", totals.sent},
+                               {"files", totals.files},
+                               {"missing", totals.missing},
+                               {"equal", totals.unproven == 0},
+                               {"checkpoints", totals.checkpoints},
+                               {"runs", std::move(list)}};
   print_json(json);
 }
 
@@ -128,11 +135,15 @@ void print_text(const std::vector<track::SyncReport>& reports, const Totals& tot
                totals.records, url);
     return;
   }
-  fmt::print("{}: {} records, {}; {} records and {} files were new to {}\n",
+  const std::string checkpoints = totals.checkpoints == 0
+                                      ? ""
+                                      : fmt::format(", {} checkpoint{}", totals.checkpoints,
+                                                    totals.checkpoints == 1 ? "" : "s");
+  fmt::print("{}: {} records, {}; {} records and {} files{} were new to {}\n",
              count_runs(reports.size()), totals.records,
              totals.unproven == 0 ? "digests equal"
                                   : fmt::format("{} NOT proven equal", count_runs(totals.unproven)),
-             totals.sent, totals.files, url);
+             totals.sent, totals.files, checkpoints, url);
 }
 
 Result<int> sync(const Arguments& arguments) {

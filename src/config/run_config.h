@@ -23,6 +23,12 @@ constexpr std::array<std::string_view, 4> enum_names(Watch) {
   return {"none", "parameters", "gradients", "all"};
 }
 
+enum class SentCheckpoints : std::uint8_t { None, Best, All };
+
+constexpr std::array<std::string_view, 3> enum_names(SentCheckpoints) {
+  return {"none", "best", "all"};
+}
+
 struct RunConfig {
   std::string project = "default";
   std::string name = "";
@@ -53,6 +59,7 @@ struct TrackConfig {
   std::string server = "";
   std::string token_file = "";
   Seconds server_wait = {10};
+  SentCheckpoints checkpoints = SentCheckpoints::None;
   Watch watch = Watch::None;
   std::int64_t watch_every = 100;
 
@@ -73,6 +80,9 @@ struct TrackConfig {
             "a file with the token for that server; empty: $KEDGE_TOKEN, or none");
     s.field("server_wait", server_wait,
             "how long to wait at the end for what has not been sent yet");
+    s.field("checkpoints", checkpoints,
+            "checkpoints to send to that server, as versions of an artifact of the run: none, the "
+            "best, all");
     s.field("watch", watch, "histograms to log: of parameters, of gradients, of all, of none");
     s.field("watch_every", watch_every, "steps between those histograms", at_least(1));
   }

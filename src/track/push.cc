@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -19,6 +20,8 @@
 #include "core/file.h"
 #include "core/log.h"
 #include "core/result.h"
+#include "track/checkpoint_upload.h"
+#include "track/run_facts.h"
 #include "track/sender.h"
 #include "track/server_link.h"
 
@@ -36,14 +39,17 @@ constexpr milliseconds kLongestRest = std::chrono::seconds(15);
 
 class Push::Impl {
  public:
-  Impl(Path run, PushOptions options)
-      : run_(std::move(run)), options_(std::move(options)), thread_([this] { work(); }) {}
+  Impl(Path run, PushOptions options) : run_(std::move(run)), options_(std::move(options)) {
+    thread_ = std::thread([this] { work([this] { return send(); }, is_all_sent_); });
+    if (options_.checkpoints != WhichCheckpoints::None) {
+      upload_thread_ =
+          std::thread([this] { work([this] { return send_checkpoints(); }, is_all_uploaded_); });
+    }
+  }
 
   ~Impl() {
     stop_at(Clock::now());
-    if (thread_.joinable()) {
-      thread_.join();
-    }
+    join();
   }
 
   void finish() {
@@ -51,13 +57,27 @@ class Push::Impl {
       return;
     }
     stop_at(Clock::now() + options_.wait_at_end);
-    thread_.join();
+    join();
     if (!is_all_sent_) {
       say_what_is_missing();
+    }
+    if (options_.checkpoints != WhichCheckpoints::None && !is_all_uploaded_) {
+      warn(
+          "checkpoints of this run are not on {} yet; send them with: kedge sync {} --checkpoints "
+          "--server {}",
+          options_.server, run_.string(), options_.server);
     }
   }
 
  private:
+  void join() {
+    for (std::thread* thread : {&thread_, &upload_thread_}) {
+      if (thread->joinable()) {
+        thread->join();
+      }
+    }
+  }
+
   void stop_at(Clock::time_point deadline) {
     {
       const std::lock_guard lock(mutex_);
@@ -81,22 +101,24 @@ class Push::Impl {
     return is_stopping_;
   }
 
-  void work() noexcept {
+  using Send = std::function<Result<void>()>;
+
+  void work(const Send& send, std::atomic<bool>& is_all_sent) noexcept {
     try {
-      loop();
+      loop(send, is_all_sent);
     } catch (const std::exception& exception) {  // no memory, say
       complain({ErrorKind::Io, exception.what(), ""});
     }
   }
 
-  void loop() {
+  void loop(const Send& send, std::atomic<bool>& is_all_sent) {
     milliseconds pause = options_.every;
     while (!is_over()) {
       const bool is_last = is_complete();
       const auto begin = Clock::now();
       const auto sent = send();
       if (sent) {
-        is_all_sent_ = is_last;
+        is_all_sent = is_last;
         if (is_last) {
           return;
         }
@@ -129,16 +151,27 @@ class Push::Impl {
       KEDGE_TRY(sender_->send_sign_of_life());
       heard_ = Clock::now();
     }
-    if (std::exchange(is_away_, false)) {
+    if (is_away_.exchange(false)) {
       say("track    {} is back; the run is sent on", url_);
     }
     return {};
   }
 
+  Result<void> send_checkpoints() {
+    if (!upload_link_) {
+      const ServerAddress address = KEDGE_TRY(find_server(options_.server, options_.token_file));
+      upload_link_.emplace(KEDGE_TRY(ServerLink::open(address, [this] { return is_over(); })));
+    }
+    if (!upload_) {
+      upload_.emplace(run_, KEDGE_TRY(read_run_name(run_)), *upload_link_, options_.checkpoints);
+    }
+    return upload_->send();
+  }
+
   // Once for each time that the server goes away, so that a night without it is not a night of
   // warnings.
   void complain(const Error& error) {
-    if (error.kind == ErrorKind::Interrupted || std::exchange(is_away_, true)) {
+    if (error.kind == ErrorKind::Interrupted || is_away_.exchange(true)) {
       return;
     }
     warn("the run is not sent for now: {}; it goes on, and so do the tries{}{}", error.message,
@@ -161,10 +194,11 @@ class Push::Impl {
   }
 
   // Of many runs that lost one server, not all shall come back in the same moment.
-  milliseconds with_jitter(milliseconds pause) {
+  static milliseconds with_jitter(milliseconds pause) {
+    thread_local std::mt19937 random{std::random_device{}()};
     std::uniform_real_distribution<double> factor(0.75, 1.25);
     return milliseconds(
-        static_cast<std::int64_t>(static_cast<double>(pause.count()) * factor(random_)));
+        static_cast<std::int64_t>(static_cast<double>(pause.count()) * factor(random)));
   }
 
   Path run_;
@@ -175,16 +209,20 @@ class Push::Impl {
   Clock::time_point deadline_;
   bool is_finished_ = false;
   std::atomic<bool> is_all_sent_ = false;
+  std::atomic<bool> is_all_uploaded_ = false;
+  std::atomic<bool> is_away_ = false;
 
   // Only the thread uses these, and others after it has ended.
-  std::mt19937 random_{std::random_device{}()};
   std::string url_;
   std::optional<ServerLink> link_;
   std::optional<Sender> sender_;
   std::optional<Clock::time_point> heard_;
-  bool is_away_ = false;
+  std::thread thread_;
 
-  std::thread thread_;  // last: it starts when all else is there
+  // The same for the checkpoints' thread.
+  std::optional<ServerLink> upload_link_;
+  std::optional<CheckpointUpload> upload_;
+  std::thread upload_thread_;
 };
 
 Push::Push(Path run, PushOptions options)

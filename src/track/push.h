@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/file.h"
+#include "track/checkpoint_upload.h"
 
 namespace kedge::track {
 
@@ -18,6 +19,7 @@ struct PushOptions {
   std::chrono::milliseconds every = std::chrono::seconds(1);           // looks at the files
   std::chrono::milliseconds longest_pause = std::chrono::seconds(60);  // between two tries
   std::chrono::milliseconds sign_of_life = std::chrono::seconds(20);   // when there is nothing new
+  WhichCheckpoints checkpoints = WhichCheckpoints::None;  // on a second thread: they may be large
 };
 
 class Push {

@@ -18,6 +18,7 @@
 #include "core/file.h"
 #include "core/result.h"
 #include "track/attempt.h"
+#include "track/checkpoint_upload.h"
 
 namespace kedge::track {
 
@@ -41,6 +42,7 @@ struct RunStart {
   std::string server;          // also send the run to this tracking server; empty: do not
   Path token_file;             // for that server; empty: $KEDGE_TOKEN, or none
   double server_wait_s = 10;   // at the end, for what is not sent yet
+  WhichCheckpoints checkpoints = WhichCheckpoints::None;  // to send to that server
 };
 
 // Where a resumed run goes on.

@@ -220,12 +220,9 @@ Path log_path(const Path& run, const std::string& writer) {
   return run / fmt::format("{}{}{}", kLogPrefix, writer, kLogEnding);
 }
 
-std::vector<std::string> list_run_files(const Path& run, bool with_checkpoints) {
+std::vector<std::string> list_run_files(const Path& run) {
   std::vector<std::string> files;
   add_folder(files, run, "media");
-  if (with_checkpoints) {
-    add_folder(files, run, "checkpoints");
-  }
   std::error_code error;
   std::filesystem::directory_iterator entry(run, error);
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {

@@ -41,7 +41,7 @@ std::vector<std::string> list_writers(const Path& run);
 Path log_path(const Path& run, const std::string& writer);
 
 // Files of a run that are sent beside its logs, as paths within the folder: media, the user's
-// config and the patch of the code; with checkpoints where asked for. Sorted.
-std::vector<std::string> list_run_files(const Path& run, bool with_checkpoints);
+// config and the patch of the code. Sorted.
+std::vector<std::string> list_run_files(const Path& run);
 
 }  // namespace kedge::track

@@ -27,7 +27,7 @@ namespace {
 // Changes when files may have come: names are added to folders, and folders get a new time.
 std::uint64_t stamp_files(const Path& run) {
   std::string text;
-  for (const char* folder : {"", "media", "checkpoints"}) {
+  for (const char* folder : {"", "media"}) {
     struct stat status{};
     if (::stat((run / folder).c_str(), &status) == 0) {
       text += fmt::format("{}.{} ", status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
@@ -36,7 +36,7 @@ std::uint64_t stamp_files(const Path& run) {
   return xxh3_64(as_bytes(text));
 }
 
-// Large files (media, checkpoints) get their content once; small ones may have been replaced.
+// Large files get their content once; small ones may have been replaced.
 bool is_same(const Path& path, const ServerFile& there) {
   constexpr std::uint64_t kSmallBytes = std::uint64_t{1} << 20U;
   const auto size = size_of_file(path);
@@ -117,7 +117,7 @@ Result<bool> Sender::send_files() {
     }
   }
   bool has_sent = false;
-  for (const std::string& path : list_run_files(run_, options_.with_checkpoints)) {
+  for (const std::string& path : list_run_files(run_)) {
     if (sent_files_->contains(path) || refused_files_.contains(path)) {
       continue;
     }

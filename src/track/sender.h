@@ -25,7 +25,6 @@ namespace kedge::track {
 
 struct SendOptions {
   bool with_files = true;
-  bool with_checkpoints = false;
   std::size_t request_bytes = std::size_t{1} << 20U;  // frames go in requests of about this size
   // Told of bytes of event logs that the server has now: found there or sent.
   std::function<void(std::uint64_t bytes)> on_bytes = {};

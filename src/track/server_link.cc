@@ -205,4 +205,33 @@ Result<void> ServerLink::send_file(const RunName& run, const std::string& path, 
   return {};
 }
 
+Result<nlohmann::json> ServerLink::call(const std::string& method, const std::string& path,
+                                        const nlohmann::json& body) {
+  HttpRequest call = request(method, path);
+  const std::string text =
+      body.is_null() ? "" : body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  if (!text.empty()) {
+    call.headers.emplace_back("Content-Type", "application/json");
+  }
+  call.body = text;
+  const auto response = KEDGE_TRY(exchange(call));
+  if (response.body.empty()) {
+    return nlohmann::json();
+  }
+  auto answer = nlohmann::json::parse(response.body, nullptr, false);
+  if (answer.is_discarded()) {
+    return fail(ErrorKind::Unavailable, fmt::format("{} gives no JSON", address_.url),
+                "is that a kedge server?");
+  }
+  return answer;
+}
+
+Result<void> ServerLink::send_blob(const std::string& digest, const Path& file) {
+  HttpRequest put = request("PUT", "/api/v1/blobs/" + digest);
+  put.headers.emplace_back("Content-Type", "application/octet-stream");
+  put.body_file = HttpBodyFile{.path = file};
+  KEDGE_TRY(exchange(put));
+  return {};
+}
+
 }  // namespace kedge::track

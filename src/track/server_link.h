@@ -62,6 +62,11 @@ class ServerLink {
   Result<std::map<std::string, ServerFile>> fetch_files(const RunName& run);
   Result<void> send_file(const RunName& run, const std::string& path, const Path& file);
 
+  // Any call of the API that takes and gives JSON; an empty answer is null.
+  Result<nlohmann::json> call(const std::string& method, const std::string& path,
+                              const nlohmann::json& body = {});
+  Result<void> send_blob(const std::string& digest, const Path& file);
+
  private:
   ServerLink(ServerAddress address, HttpClient client, std::function<bool()> should_stop)
       : address_(std::move(address)),

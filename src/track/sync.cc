@@ -18,6 +18,7 @@
 
 #include "core/file.h"
 #include "core/result.h"
+#include "track/checkpoint_upload.h"
 #include "track/event_log.h"
 #include "track/log_chain.h"
 #include "track/run_facts.h"
@@ -122,16 +123,22 @@ class Worker {
 
   Result<void> send(const Path& run, SyncReport& report) {
     Clock::time_point moved = Clock::now();
-    Sender sender = KEDGE_TRY(Sender::open(
-        run, link_, {.with_checkpoints = options_.with_checkpoints, .on_bytes = [&](auto bytes) {
-                       moved = Clock::now();
-                       if (options_.on_bytes) {
-                         options_.on_bytes(bytes);
-                       }
-                     }}));
+    Sender sender = KEDGE_TRY(Sender::open(run, link_, {.on_bytes = [&](auto bytes) {
+                                             moved = Clock::now();
+                                             if (options_.on_bytes) {
+                                               options_.on_bytes(bytes);
+                                             }
+                                           }}));
+    CheckpointUpload upload(
+        run, sender.name(), link_,
+        options_.with_checkpoints ? WhichCheckpoints::All : WhichCheckpoints::None);
+    const auto send_all = [&]() -> Result<void> {
+      KEDGE_TRY(sender.send());
+      return upload.send();
+    };
     report.name = sender.name();
     milliseconds pause = kFirstPause;
-    Result<bool> sent = sender.send();
+    Result<void> sent = send_all();
     while (!sent && sent.error().kind == ErrorKind::Unavailable && !is_stopping() &&
            Clock::now() - moved < patience()) {
       if (options_.on_wait) {
@@ -139,14 +146,15 @@ class Worker {
       }
       std::this_thread::sleep_for(pause);
       pause = std::min(pause * 2, kLongestPause);
-      sent = sender.send();
+      sent = send_all();
     }
     report.logs = sender.reports();
     report.files_sent = sender.files_sent();
+    report.checkpoints_sent = upload.sent_count();
     for (const auto& [path, why] : sender.refused_files()) {
       report.problems.push_back(fmt::format("{}: {}", path, why));
     }
-    return sent ? Result<void>() : std::unexpected(sent.error());
+    return sent;
   }
 
   std::chrono::duration<double> patience() const {

@@ -36,6 +36,7 @@ struct SyncReport {
   RunName name = {};
   std::vector<LogReport> logs = {};
   std::size_t files_sent = 0;
+  std::size_t checkpoints_sent = 0;
   std::vector<std::string> problems = {};  // empty: the server has all of it
   std::vector<std::string> notes = {};     // what cannot be proven, and why
   bool is_interrupted = false;

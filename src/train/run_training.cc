@@ -36,6 +36,18 @@ Horizon horizon_of(const config::Config& config, const data::Loader& loader) {
   return horizon;
 }
 
+track::WhichCheckpoints which_checkpoints(config::SentCheckpoints choice) {
+  switch (choice) {
+    case config::SentCheckpoints::Best:
+      return track::WhichCheckpoints::Best;
+    case config::SentCheckpoints::All:
+      return track::WhichCheckpoints::All;
+    case config::SentCheckpoints::None:
+      break;
+  }
+  return track::WhichCheckpoints::None;
+}
+
 track::RunStart run_start(const config::LoadedConfig& config, const Setup& setup,
                           const TrainingOptions& options) {
   nlohmann::json environment = track::collect_environment(options.argc, options.argv);
@@ -59,7 +71,8 @@ track::RunStart run_start(const config::LoadedConfig& config, const Setup& setup
           .system_every_s = config->track.system_every.value,
           .server = config->track.server,
           .token_file = config->track.token_file,
-          .server_wait_s = config->track.server_wait.value};
+          .server_wait_s = config->track.server_wait.value,
+          .checkpoints = which_checkpoints(config->track.checkpoints)};
 }
 
 void say_facts(Reporter& reporter, const config::Config& config, const Setup& setup,

@@ -129,7 +129,7 @@ Result<bool> WatchedRun::take_files(const WatchTarget& target) {
     }
   }
   bool has_taken = false;
-  for (const std::string& path : track::list_run_files(folder_, false)) {
+  for (const std::string& path : track::list_run_files(folder_)) {
     if (files_->contains(path)) {
       continue;
     }

@@ -85,7 +85,8 @@ class Run::Impl {
       push = std::make_unique<Push>(
           path, PushOptions{.server = start.server,
                             .token_file = start.token_file,
-                            .wait_at_end = std::chrono::ceil<std::chrono::milliseconds>(wait)});
+                            .wait_at_end = std::chrono::ceil<std::chrono::milliseconds>(wait),
+                            .checkpoints = start.checkpoints});
     }
   }
 
