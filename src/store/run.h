@@ -178,8 +178,8 @@ struct Search {
   std::function<SearchPlan(const QueryKeys&)> plan = {};
 };
 
-// One that was found, as it stands in memory: no database is read for it. Texts live as long as the
-// visit.
+// One that was found, as it stands in memory: no database is read for it. Names and texts live as
+// long as the FoundRun.
 class FoundRun {
  public:
   virtual ~FoundRun() = default;

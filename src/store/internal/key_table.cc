@@ -121,7 +121,7 @@ std::optional<KeyId> KeyTable::find(std::string_view key) const {
   return found == ids_.end() ? std::nullopt : std::optional(found->second);
 }
 
-std::string KeyTable::name(KeyId id) const {
+const std::string& KeyTable::name(KeyId id) const {
   const std::lock_guard lock(mutex_);
   return *names_.at(id);
 }

@@ -24,7 +24,7 @@ class KeyTable {
  public:
   KeyId add(std::string_view key);
   std::optional<KeyId> find(std::string_view key) const;
-  std::string name(KeyId id) const;
+  const std::string& name(KeyId id) const;  // lives as long as the table
   std::vector<std::string> names() const;
 
  private:
