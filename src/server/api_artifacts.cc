@@ -127,9 +127,15 @@ Result<Response> commit_version(const Api& api, const Request& request) {
 
 Result<Response> patch_version(const Api& api, const Request& request) {
   const nlohmann::json json = KEDGE_TRY(parse_object(request));
-  KEDGE_TRY(check_names(json, {"metadata"}));
+  KEDGE_TRY(check_names(json, {"metadata", "description"}));
+  const auto description = KEDGE_TRY(find_text(json, "description"));
   const auto version = KEDGE_TRY(find_version(api, request));
-  KEDGE_TRY(api.artifacts.set_metadata(version, json.value("metadata", nlohmann::json::object())));
+  if (description) {
+    KEDGE_TRY(api.artifacts.set_description(version, *description));
+  }
+  if (json.contains("metadata")) {
+    KEDGE_TRY(api.artifacts.set_metadata(version, json["metadata"]));
+  }
   return json_response(dump(render(KEDGE_TRY(find_version(api, request)))));
 }
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 #include <fmt/format.h>
@@ -7,6 +8,8 @@
 
 namespace kedge::server {
 namespace {
+
+constexpr std::int64_t kMaxFields = 100'000;
 
 nlohmann::json render_project(const store::Project& project) {
   return {{"name", project.name},
@@ -73,6 +76,34 @@ Result<Response> patch_project(const Api& api, const Request& request) {
   return json_response(dump(render_project(changed)));
 }
 
+// The first `limit` of them, and how many there are.
+nlohmann::json render(const std::vector<store::FieldFacts>& fields, std::size_t limit,
+                      bool has_values) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const store::FieldFacts& field : fields | std::views::take(limit)) {
+    list.push_back({{"name", field.name}, {"run_count", field.run_count}});
+    if (has_values) {
+      list.back()["value_count"] = field.value_count;
+      list.back()["values"] = field.values;
+    }
+  }
+  return {{"names", std::move(list)}, {"total", fields.size()}};
+}
+
+Result<Response> list_fields(const Api& api, const Request& request) {
+  const std::int64_t limit = KEDGE_TRY(request.query_number("limit", 1000));
+  if (limit < 0 || limit > kMaxFields) {
+    return fail(ErrorKind::Usage, fmt::format("limit is 0 to {}", kMaxFields));
+  }
+  const auto most = static_cast<std::size_t>(limit);
+  const store::ProjectFields fields = api.store.list_fields(request.parameter("project"));
+  return json_response(dump({{"run_count", fields.run_count},
+                             {"config", render(fields.config, most, true)},
+                             {"metrics", render(fields.metrics, most, false)},
+                             {"tags", render(fields.tags, most, false)},
+                             {"labels", render(fields.labels, most, false)}}));
+}
+
 }  // namespace
 
 void add_project_routes(Router& router, const Api& api) {
@@ -80,6 +111,8 @@ void add_project_routes(Router& router, const Api& api) {
              [&api](const Request& request) { return list_projects(api, request); });
   router.add(Method::Patch, "/api/v1/projects/{project}", {.role = Role::Write},
              [&api](const Request& request) { return patch_project(api, request); });
+  router.add(Method::Get, "/api/v1/projects/{project}/fields", {},
+             [&api](const Request& request) { return list_fields(api, request); });
 }
 
 }  // namespace kedge::server

@@ -126,6 +126,8 @@ Result<Response> list_alerts(const Api& api, const Request& request) {
     nlohmann::json json = render(alert.record);
     json["project"] = alert.run.project;
     json["id"] = alert.run.id;
+    const auto facts = api.store.find_facts(alert.run);
+    json["name"] = facts ? facts->name : "";
     list.push_back(std::move(json));
   }
   return json_response(dump({{"alerts", std::move(list)}}));

@@ -60,7 +60,7 @@ Result<Response> search_runs(const Api& api, const Request& request) {
     text += text.back() == '[' ? "" : ",";
     text += dump(store::render_run(run));
   }
-  text += fmt::format("],\"total\":{}}}", answer.total);
+  text += fmt::format("],\"total\":{},\"warnings\":{}}}", answer.total, dump(answer.warnings));
   return json_response(std::move(text));
 }
 

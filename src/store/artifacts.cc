@@ -254,6 +254,16 @@ Result<void> Artifacts::set_metadata(const ArtifactVersion& version,
   });
 }
 
+Result<void> Artifacts::set_description(const ArtifactVersion& version,
+                                        const std::string& description) {
+  return store_.change([&](Database& database) -> Result<void> {
+    const StoredVersion stored = KEDGE_TRY(
+        find_version(database, version.project, version.name, std::to_string(version.version)));
+    return database.run("UPDATE artifact_versions SET description = $2 WHERE id = $1",
+                        {stored.id, description});
+  });
+}
+
 Result<std::uint64_t> Artifacts::remove(const ArtifactVersion& version) {
   std::vector<std::string> digests;
   KEDGE_TRY(store_.change([&](Database& database) -> Result<void> {

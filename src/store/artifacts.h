@@ -116,6 +116,7 @@ class Artifacts {
   Result<bool> remove_alias(const std::string& project, const std::string& name,
                             const std::string& alias);
   Result<void> set_metadata(const ArtifactVersion& version, const nlohmann::json& metadata);
+  Result<void> set_description(const ArtifactVersion& version, const std::string& description);
 
   // Frees what no other version and no run file holds; returns how many bytes that were.
   Result<std::uint64_t> remove(const ArtifactVersion& version);

@@ -102,6 +102,46 @@ TEST_P(BackendTest, runs_are_searched_by_config_and_metrics_ordered_and_paged) {
   EXPECT_EQ(store_->list_projects()[1].running_count, 10U);
 }
 
+TEST_P(BackendTest, names_of_config_metrics_and_tags_are_counted_by_project) {
+  for (int i = 0; i < 30; ++i) {
+    RunPatch patch{.tags = {{"all", i == 0 ? "first" : "later"}}};
+    patch.config = {{"optimizer", {{"lr", i % 2 == 0 ? 0.1 : 0.01}}}, {"seed", i}};
+    if (i < 3) {
+      patch.config["sizes"] = {1, 2};
+    }
+    const RunKey key = make_run(fmt::format("r{}", i), patch);
+    ASSERT_TRUE(store_->log(key, {{"loss", 1, 0.5}}, kNow));
+  }
+  RunPatch by_hand;
+  by_hand.summary = {{"loss", 0.1}, {"verdict", "good"}};
+  ASSERT_TRUE(store_->patch_run({"mnist", "r7"}, by_hand, kNow));
+  RunPatch labelled;
+  labelled.labels = {{"mlflow.user", "ann"}};
+  ASSERT_TRUE(store_->patch_run({"mnist", "r8"}, labelled, kNow));
+  RunPatch in_the_trash{.tags = {{"thrown"}}, .deleted_us = kNow};
+  make_run("gone", in_the_trash);
+  RunPatch other;
+  other.config = {{"elsewhere", 1}};
+  ASSERT_TRUE(store_->create_run({"other", "x"}, other, kNow));
+  reopen();
+  const ProjectFields fields = store_->list_fields("mnist");
+  const auto shown = [](const std::vector<FieldFacts>& list) {
+    std::vector<std::string> texts;
+    for (const FieldFacts& field : list) {
+      texts.push_back(fmt::format("{} {} {} {}", field.name, field.run_count, field.value_count,
+                                  json(field.values).dump()));
+    }
+    return texts;
+  };
+  EXPECT_EQ(fields.run_count, 30U);
+  EXPECT_THAT(shown(fields.config),
+              ElementsAre("optimizer.lr 30 2 [0.1,0.01]", "seed 30 30 []", "sizes 3 1 [\"[1,2]\"]"));
+  EXPECT_THAT(shown(fields.metrics), ElementsAre("loss 30 0 []", "verdict 1 0 []"));
+  EXPECT_THAT(shown(fields.tags), ElementsAre("all 30 0 []", "later 29 0 []", "first 1 0 []"));
+  EXPECT_THAT(shown(fields.labels), ElementsAre("mlflow.user 1 0 []"));
+  EXPECT_EQ(store_->list_fields("none").run_count, 0U);
+}
+
 TEST_P(BackendTest, every_value_is_kept_not_a_number_and_infinities_too) {
   const RunKey key = make_run("r");
   const std::vector<double> values = {1, std::nan(""), kInfinity, -kInfinity, -0.0, 5e-324};

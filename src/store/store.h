@@ -57,6 +57,23 @@ struct Alert {
   Record record;
 };
 
+// A name that runs of a project have: a config key, a metric, a tag, a label.
+struct FieldFacts {
+  std::string name;
+  std::size_t run_count = 0;           // that have it
+  std::size_t value_count = 0;         // different ones; of config keys only
+  std::vector<nlohmann::json> values;  // of config keys with a few short ones: all of them
+};
+
+// The most frequent names first, equally frequent ones by name.
+struct ProjectFields {
+  std::size_t run_count = 0;
+  std::vector<FieldFacts> config;
+  std::vector<FieldFacts> metrics;  // also what was set by hand in a summary
+  std::vector<FieldFacts> tags;
+  std::vector<FieldFacts> labels;
+};
+
 struct CreateAnswer {
   Run run;
   bool is_created = false;  // false: it was there, and is as it was
@@ -90,6 +107,7 @@ class Store {
   Result<Project> patch_project(std::int64_t id, const ProjectPatch& patch, std::int64_t now_us);
 
   Result<SearchAnswer> search(const Search& search, std::int64_t now_us) const;
+  ProjectFields list_fields(const std::string& project) const;  // from memory
   // The same without reading from the database: calls `visit` for each that search() would return.
   // Returns how many match, on all pages.
   Result<std::size_t> scan(const Search& search, std::int64_t now_us,
