@@ -1,71 +1,31 @@
-// Ten journeys of users through the page, in a real Chromium against a real server.
+// Journeys of users through the page, in a real Chromium against a real server.
 //   node tests/web/journeys.mjs build/bin/kedge [name ...]
 // KEDGE_SHOTS=DIR keeps a picture of each; KEDGE_CHROMIUM names the browser; KEDGE_PAGE=web/dist takes
 // the page from there instead of out of the binary.
 import assert from 'node:assert/strict';
-import { createRequire } from 'node:module';
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
-import { extname, join } from 'node:path';
+import { mkdirSync } from 'node:fs';
+import { findChromium, openBrowser } from './browser.mjs';
 import { journeys } from './journey_list.mjs';
 import { seed } from './seed.mjs';
 import { startServer } from './server.mjs';
 
-const { chromium } = createRequire(new URL('../../web/package.json', import.meta.url))(
-  'playwright-core',
-);
 const [kedge, ...only] = process.argv.slice(2);
 assert(kedge, 'usage: node tests/web/journeys.mjs KEDGE [journey ...]');
 const shots = process.env.KEDGE_SHOTS;
 if (shots) mkdirSync(shots, { recursive: true });
 
-function findChromium() {
-  const places = [
-    process.env.KEDGE_CHROMIUM,
-    '/usr/bin/chromium',
-    '/usr/bin/chromium-browser',
-    '/usr/bin/google-chrome',
-  ];
-  return places.find((path) => path && existsSync(path));
-}
-
-const executablePath = findChromium();
-if (!executablePath) {
+if (!findChromium()) {
   console.log('skipped: no Chromium (apt install chromium)');
   process.exit(77);
-}
-const TYPES = {
-  '.html': 'text/html',
-  '.js': 'text/javascript',
-  '.css': 'text/css',
-  '.svg': 'image/svg+xml',
-};
-
-async function servePage(context, folder) {
-  await context.route(/^http:\/\/127\.0\.0\.1:\d+\/(?!api\/|health)/, (route) => {
-    const path = new URL(route.request().url()).pathname;
-    const file = join(folder, path === '/' ? 'index.html' : path);
-    if (!existsSync(file)) return route.fulfill({ status: 404 });
-    return route.fulfill({ contentType: TYPES[extname(file)], body: readFileSync(file) });
-  });
 }
 
 const PASSWORD = 'fathoms-deep-9';
 const open = await startServer(kedge);
-const guarded = await startServer(kedge, ['--auth'], { KEDGE_ADMIN_PASSWORD: PASSWORD });
-const browser = await chromium.launch({
-  executablePath,
-  args: [
-    '--no-sandbox',
-    '--disable-gpu',
-    '--disable-background-networking',
-    '--disable-component-update',
-  ],
+const guarded = await startServer(kedge, ['--auth'], {
+  KEDGE_ADMIN_PASSWORD: PASSWORD,
 });
-const newContext = async () => {
-  const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
-  if (process.env.KEDGE_PAGE) await servePage(context, process.env.KEDGE_PAGE);
-  return context;
-};
+const browser = await openBrowser(process.env.KEDGE_PAGE);
+const { newContext } = browser;
 let failed = 0;
 try {
   await seed(open.api);
@@ -96,7 +56,10 @@ try {
       failed += 1;
       console.log(`FAILED  ${name}: ${error.message}${problems.length ? ` [${problems}]` : ''}`);
     }
-    if (shots) await page.screenshot({ path: `${shots}/${name.replaceAll(' ', '-')}.png` });
+    if (shots)
+      await page.screenshot({
+        path: `${shots}/${name.replaceAll(' ', '-')}.png`,
+      });
     await context.close();
   }
 } finally {

@@ -4,6 +4,7 @@ import { deflateSync } from 'node:zlib';
 
 export const PROJECT = 'voyage';
 export const RICH = 'rich-run';
+export const RESUMED = 'resumed-run';
 const OPTIMIZERS = ['adamw', 'sgd', 'lion'];
 const RATES = [1e-4, 1e-3, 1e-2];
 const SEEDS = [1, 2, 3];
@@ -30,6 +31,7 @@ export function plannedRuns() {
 export async function seed(api) {
   for (const plan of plannedRuns()) await addRun(api, plan);
   await addRich(api);
+  await addResumed(api);
   await addArtifacts(api);
 }
 
@@ -40,7 +42,11 @@ export async function addRun(api, plan, state = 'finished') {
     name: id,
     tags: number === 1 ? ['paper'] : [],
     group: `${optimizer}-${lr}`,
-    config: { optimizer: { name: optimizer, lr }, seed: number, data: { name: 'cifar10' } },
+    config: {
+      optimizer: { name: optimizer, lr },
+      seed: number,
+      data: { name: 'cifar10' },
+    },
   });
   await logCurves(api, plan);
   if (state !== 'running') await api.call('PATCH', `runs/${PROJECT}/${id}`, { state });
@@ -93,7 +99,10 @@ async function addRich(api) {
         type: 'histogram',
         key: 'weights/fc',
         step,
-        body: { edges: [-1, -0.5, 0, 0.5, 1], counts: [1, 30, 40 + step / 100, 3] },
+        body: {
+          edges: [-1, -0.5, 0, 0.5, 1],
+          counts: [1, 30, 40 + step / 100, 3],
+        },
       },
       {
         type: 'image',
@@ -101,7 +110,12 @@ async function addRich(api) {
         step,
         body: { name: 'val/sample', path: 'media/sample.png' },
       },
-      { type: 'text', key: 'val/caption', step, body: { text: `a caption at ${step}` } },
+      {
+        type: 'text',
+        key: 'val/caption',
+        step,
+        body: { text: `a caption at ${step}` },
+      },
     );
   }
   const rows = Array.from({ length: 300 }, (_, i) => [
@@ -121,7 +135,9 @@ async function addRich(api) {
       type: 'html',
       key: 'report',
       step: 1500,
-      body: { html: '<h1>Report</h1><script>parent.document.title = "broken out"</script>' },
+      body: {
+        html: '<h1>Report</h1><script>parent.document.title = "broken out"</script>',
+      },
     },
     {
       type: 'plot',
@@ -155,6 +171,44 @@ async function addRich(api) {
   await api.post(`${run}/console`, { lines });
 }
 
+/** Two attempts: the first to step 400, the second from 200 on. */
+async function addResumed(api) {
+  const run = `runs/${PROJECT}/${RESUMED}`;
+  const log = (from, to, value) => {
+    const steps = Array.from({ length: (to - from) / 10 + 1 }, (_, i) => from + 10 * i);
+    return api.post(`${run}/log`, {
+      points: steps.map((step) => ({ key: 'train/loss', step, value })),
+    });
+  };
+  await api.post(`runs/${PROJECT}`, { id: RESUMED, name: RESUMED });
+  await log(0, 400, 1);
+  await api.put(
+    `ingest/${PROJECT}/${RESUMED}`,
+    {
+      state: 'running',
+      attempts: [
+        {
+          number: 1,
+          state: 'interrupted',
+          started_us: 1,
+          ended_us: 2,
+          host: 'node1',
+        },
+        {
+          number: 2,
+          state: 'running',
+          started_us: 3,
+          from_step: 200,
+          host: 'node2',
+        },
+      ],
+    },
+    'application/json',
+  );
+  await log(200, 600, 2);
+  await api.call('PATCH', run, { state: 'finished', tags: ['archived'] });
+}
+
 /** A data set that two runs used, and the model that each of them made of it. */
 async function addArtifacts(api) {
   await addVersion(api, 'cifar-packed', 'dataset', 'all the pictures');
@@ -163,8 +217,13 @@ async function addArtifacts(api) {
     await addVersion(api, 'resnet', 'model', `weights of ${run}`, run);
   }
   await api.call('PUT', `artifacts/${PROJECT}/resnet/v0/aliases/best`);
-  await api.post('models', { name: 'classifier', description: 'what the demo serves' });
-  await api.post('models/classifier/versions', { source: `artifact:${PROJECT}/resnet:v0` });
+  await api.post('models', {
+    name: 'classifier',
+    description: 'what the demo serves',
+  });
+  await api.post('models/classifier/versions', {
+    source: `artifact:${PROJECT}/resnet:v0`,
+  });
 }
 
 async function addVersion(api, name, type, text, run) {

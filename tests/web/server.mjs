@@ -9,26 +9,34 @@ import { createInterface } from 'node:readline';
 
 export async function startServer(kedge, options = [], env = {}) {
   const data = mkdtempSync(join(tmpdir(), 'kedge-web-'));
-  const child = spawn(kedge, ['server', '--data', data, '--port', '0', '--json', ...options], {
-    env: { ...process.env, ...env },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const lines = createInterface({ input: child.stdout });
-  const first = await Promise.race([
-    once(lines, 'line').then(([line]) => line),
-    once(child, 'exit').then(([code]) => {
-      throw new Error(`kedge server ended with ${code}`);
-    }),
-  ]);
-  const { address } = JSON.parse(first);
+  let child;
+  const start = async (port) => {
+    child = spawn(kedge, ['server', '--data', data, '--port', port, '--json', ...options], {
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const lines = createInterface({ input: child.stdout });
+    const first = await Promise.race([
+      once(lines, 'line').then(([line]) => line),
+      once(child, 'exit').then(([code]) => {
+        throw new Error(`kedge server ended with ${code}`);
+      }),
+    ]);
+    return JSON.parse(first).address;
+  };
+  const end = async () => {
+    if (child.exitCode !== null) return;
+    child.kill('SIGTERM');
+    await once(child, 'exit');
+  };
+  const address = await start('0');
   return {
     address,
     api: makeApi(address),
+    pause: end, // until resume(), which brings it back where it was
+    resume: () => start(new URL(address).port),
     async stop() {
-      if (child.exitCode === null) {
-        child.kill('SIGTERM');
-        await once(child, 'exit');
-      }
+      await end();
       rmSync(data, { recursive: true, force: true });
     },
   };

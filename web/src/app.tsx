@@ -1,31 +1,28 @@
+import { useEffect } from 'preact/hooks';
 import { isShared, loginNeeded, reachable } from './api/client';
 import { helpOpen, useKeys } from './lib/keys';
+import { PROJECT_PAGES } from './lib/project_pages';
 import { go, route } from './lib/router';
+import { followSession } from './lib/session';
 import { toggleTheme } from './lib/theme';
-import { Login } from './pages/login';
+import { Login } from './pages/access/login';
 import { PageOf } from './pages/page_of';
+import { Ask } from './ui/ask';
 import { KeyHelp } from './ui/key_help';
 import { Toast } from './ui/toast';
-import { PROJECT_PAGES, TopBar } from './ui/top_bar';
-
-const CHORDS: Record<string, string> = {
-  runs: 'g r',
-  compare: 'g c',
-  artifacts: 'g a',
-  models: 'g m',
-  alerts: 'g l',
-};
+import { TopBar } from './ui/top_bar';
 
 export function App() {
   const { path } = route.value;
   const project = path[0] === 'p' ? (path[1] ?? '') : '';
   const page = project ? (path[2] ?? 'runs') : (path[0] ?? '');
+  useEffect(followSession, []);
   useKeys([
     { keys: '?', does: 'these keys', run: () => (helpOpen.value = true) },
     { keys: 't', does: 'dark or light', run: toggleTheme },
     { keys: 'g p', does: 'go to projects', run: () => go([]) },
-    ...PROJECT_PAGES.map((name) => ({
-      keys: CHORDS[name] ?? '',
+    ...PROJECT_PAGES.map(({ name, keys }) => ({
+      keys,
       does: `go to ${name}`,
       run: () => {
         if (project) go(['p', project, name]);
@@ -50,6 +47,7 @@ export function App() {
       </div>
       <main>{loginNeeded.value ? <Login /> : <PageOf path={path} />}</main>
       <KeyHelp />
+      <Ask />
       <Toast />
     </div>
   );

@@ -1,21 +1,13 @@
 import { callApi, loginNeeded } from './client';
 
-const DAY_S = 86400;
+export type Role = 'view' | 'write' | 'admin';
 
 export interface Me {
   user: string;
-  role: 'view' | 'write' | 'admin';
+  role: Role;
   auth: boolean; // false: the server asks nobody to log in
   project?: string; // set: the caller sees only this project
   shared?: boolean; // through a read-only link
-}
-
-export interface Token {
-  id: string;
-  name: string;
-  scopes: string[];
-  created_us: number;
-  expires_us?: number | null;
 }
 
 export async function loadMe(signal?: AbortSignal): Promise<Me> {
@@ -32,41 +24,38 @@ export async function logout(): Promise<void> {
   loginNeeded.value = true;
 }
 
-export async function loadTokens(signal?: AbortSignal): Promise<Token[]> {
-  return (await callApi<{ tokens: Token[] }>('tokens', { signal })).tokens;
-}
+/** Tokens are for programs, shares are links for people; the server keeps them alike. */
+export type GrantKind = 'tokens' | 'shares';
 
-/** The token itself is in this answer and nowhere else: the server keeps only its hash. */
-export async function createToken(
-  name: string,
-  scope: string,
-  days: number,
-): Promise<{ id: string; token: string }> {
-  const body = { name, scopes: [scope], expires_in_s: days * DAY_S };
-  return callApi('tokens', { method: 'POST', body });
-}
-
-export async function deleteToken(id: string): Promise<void> {
-  await callApi(`tokens/${encodeURIComponent(id)}`, { method: 'DELETE' });
-}
-
-export interface Share {
+export interface Grant {
   id: string;
+  name: string;
+  user: string; // who made it
+  scopes: string[];
   project: string;
-  expires_us?: number | null;
+  created_us: number;
+  expires_us: number | null;
 }
 
-export async function loadShares(signal?: AbortSignal): Promise<Share[]> {
-  return (await callApi<{ shares: Share[] }>('shares', { signal })).shares;
+export interface GrantBody {
+  name?: string;
+  scopes?: string[];
+  project?: string;
+  expires_in_s: number;
 }
 
-export async function createShare(
-  project: string,
-  days: number,
-): Promise<Share & { token: string }> {
-  return callApi('shares', { method: 'POST', body: { project, expires_in_s: days * DAY_S } });
+export async function loadGrants(kind: GrantKind, signal?: AbortSignal): Promise<Grant[]> {
+  return (await callApi<Record<string, Grant[]>>(kind, { signal }))[kind] ?? [];
 }
 
-export async function deleteShare(id: string): Promise<void> {
-  await callApi(`shares/${encodeURIComponent(id)}`, { method: 'DELETE' });
+/** The secret is in this answer and nowhere else: the server keeps only its hash. */
+export async function createGrant(
+  kind: GrantKind,
+  body: GrantBody,
+): Promise<Grant & { token: string }> {
+  return callApi(kind, { method: 'POST', body });
+}
+
+export async function deleteGrant(kind: GrantKind, id: string): Promise<void> {
+  await callApi(`${kind}/${encodeURIComponent(id)}`, { method: 'DELETE' });
 }

@@ -84,23 +84,34 @@ export async function loadLineage(
   return callApi<Lineage>(path(project, name, version, 'lineage'), { signal });
 }
 
-export interface ModelVersion {
-  version: number;
-  stage?: string;
-  aliases: string[];
-  source?: { project: string; artifact: string; version: string } | null;
-  source_uri?: string;
-  run_id?: string;
-  created_us: number;
-  tags?: { [key: string]: string };
+export async function patchVersion(
+  project: string,
+  version: ArtifactVersion,
+  body: { description: string },
+): Promise<void> {
+  await callApi(path(project, version.name, version.version), { method: 'PATCH', body });
 }
 
-export interface Model {
-  name: string;
-  description?: string;
-  versions: ModelVersion[];
+/** Returns how many bytes nothing else needed. */
+export async function deleteVersion(project: string, version: ArtifactVersion): Promise<number> {
+  const address = path(project, version.name, version.version);
+  return (await callApi<{ freed_bytes: number }>(address, { method: 'DELETE' })).freed_bytes;
 }
 
-export async function loadModels(signal?: AbortSignal): Promise<Model[]> {
-  return (await callApi<{ models: Model[] }>('models', { signal })).models;
+export async function putAlias(
+  project: string,
+  version: ArtifactVersion,
+  alias: string,
+): Promise<void> {
+  const address = path(project, version.name, version.version, 'aliases', alias);
+  await callApi(address, { method: 'PUT', body: {} });
+}
+
+export async function deleteAlias(
+  project: string,
+  version: ArtifactVersion,
+  alias: string,
+): Promise<void> {
+  const address = path(project, version.name, version.version, 'aliases', alias);
+  await callApi(address, { method: 'DELETE' });
 }

@@ -7,7 +7,8 @@ import { parseTable } from '../lib/tables';
 import { loadAlerts } from './alerts';
 import { ApiError } from './client';
 import { loadConsole, loadRecords } from './records';
-import { fieldsOf, loadMetrics, loadProjects, loadRun, searchRuns } from './runs';
+import { fieldsOf } from './fields';
+import { loadMetrics, loadProjects, loadRun, searchRuns } from './runs';
 import { loadSeries } from './series';
 
 const RUN = { project: 'golden', id: 'first' };

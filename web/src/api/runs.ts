@@ -1,4 +1,3 @@
-import { flatten, plain } from '../lib/flatten';
 import { callApi, runPath } from './client';
 import type { Attempt, MetricFacts, Project, Run, RunFile, RunRef } from './types';
 
@@ -14,7 +13,7 @@ export interface SearchRequest {
 export interface SearchAnswer {
   runs: Run[];
   total: number;
-  warnings?: string[];
+  warnings: string[]; // about names in the filter that no run has
 }
 
 export const ARCHIVED = 'archived';
@@ -70,38 +69,4 @@ export async function loadAttempts(run: RunRef, signal?: AbortSignal): Promise<A
 
 export async function loadFiles(run: RunRef, signal?: AbortSignal): Promise<RunFile[]> {
   return (await callApi<{ files: RunFile[] }>(runPath(run, 'files'), { signal })).files;
-}
-
-export interface Fields {
-  config: string[]; // those that differ between runs first
-  differing: number; // how many of them differ
-  summary: string[];
-}
-
-const SAMPLE = 200;
-
-/** The names of config and summary values, from the newest runs. */
-export async function loadFields(project: string, signal?: AbortSignal): Promise<Fields> {
-  const { runs } = await searchRuns({ project, order: ['-created'], limit: SAMPLE }, signal);
-  return fieldsOf(runs);
-}
-
-export function fieldsOf(runs: readonly Run[]): Fields {
-  const values = new Map<string, Set<string>>();
-  const summary = new Set<string>();
-  for (const run of runs) {
-    for (const [key, value] of Object.entries(flatten(run.config))) {
-      const seen = values.get(key) ?? new Set<string>();
-      values.set(key, seen.add(String(plain(value))));
-    }
-    Object.keys(run.summary).forEach((key) => summary.add(key));
-  }
-  const names = [...values.keys()].sort();
-  const differs = (key: string) => (values.get(key)?.size ?? 0) > 1;
-  const first = names.filter(differs);
-  return {
-    config: [...first, ...names.filter((key) => !differs(key))],
-    differing: first.length,
-    summary: [...summary].sort(),
-  };
 }

@@ -2,8 +2,19 @@ import { fromWire } from '../lib/numbers';
 import { callApi } from './client';
 import type { RunRef, WireSeries } from './types';
 
+/** A run's curve, or only what one of its attempts logged. */
+export interface LineRef extends RunRef {
+  attempt?: number;
+}
+
+/** Which line of a chart it is. */
+export function lineKey({ id, attempt }: { id: string; attempt?: number }): string {
+  return attempt === undefined ? id : `${id}@${attempt}`;
+}
+
 export interface Series {
   id: string; // of the run
+  attempt?: number;
   key: string;
   x: number[];
   y: number[];
@@ -12,7 +23,7 @@ export interface Series {
 }
 
 export interface SeriesRequest {
-  runs: readonly RunRef[];
+  runs: readonly LineRef[];
   keys: readonly string[];
   kind: 'metric' | 'system';
   x: string;
@@ -22,6 +33,19 @@ export interface SeriesRequest {
 
 export async function loadSeries(want: SeriesRequest, signal?: AbortSignal): Promise<Series[]> {
   if (want.runs.length === 0 || want.keys.length === 0) return [];
+  const attempts = [...new Set(want.runs.map((run) => run.attempt))];
+  const parts = attempts.map((attempt) =>
+    loadOf(attempt, { ...want, runs: want.runs.filter((run) => run.attempt === attempt) }, signal),
+  );
+  return (await Promise.all(parts)).flat();
+}
+
+/** The API takes one attempt for all runs of a request. */
+async function loadOf(
+  attempt: number | undefined,
+  want: SeriesRequest,
+  signal?: AbortSignal,
+): Promise<Series[]> {
   // The API counts times in microseconds, charts in seconds.
   const scale = want.x === 'time' ? 1e6 : 1;
   const body: Record<string, unknown> = {
@@ -31,6 +55,7 @@ export async function loadSeries(want: SeriesRequest, signal?: AbortSignal): Pro
     x: want.x,
     points: want.points,
   };
+  if (attempt !== undefined) body['attempt'] = attempt;
   if (want.range) {
     body['from'] = want.range[0] * scale;
     body['to'] = want.range[1] * scale;
@@ -47,5 +72,6 @@ export async function loadSeries(want: SeriesRequest, signal?: AbortSignal): Pro
     y: s.y.map(fromWire),
     count: s.count,
     isSampled: s.sampled,
+    ...(attempt === undefined ? {} : { attempt }),
   }));
 }

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import type { Spread, View } from '../lib/view';
 import { Button } from '../ui/button';
 import { Icon } from '../ui/icon';
@@ -6,6 +7,7 @@ interface Props {
   view: View;
   metrics: string[];
   isFull?: boolean; // one chart: nothing to find, no rows
+  children?: ComponentChildren; // settings of this page alone
   onView: (patch: Partial<View>, push?: boolean) => void;
 }
 
@@ -18,7 +20,7 @@ const AXIS_NAMES: Record<string, string> = {
 };
 
 /** Every setting of the charts, one click away and in one line. */
-export function ChartToolbar({ view, metrics, isFull = false, onView }: Props) {
+export function ChartToolbar({ view, metrics, isFull = false, children, onView }: Props) {
   return (
     <div class="toolbar" role="toolbar" aria-label="Chart settings">
       {!isFull && (
@@ -91,6 +93,7 @@ export function ChartToolbar({ view, metrics, isFull = false, onView }: Props) {
         />
         <output>{view.smooth.toFixed(2)}</output>
       </label>
+      {children}
       {view.group && <SpreadChoice value={view.spread} onPick={(spread) => onView({ spread })} />}
       {view.range && (
         <Button kind="plain" onClick={() => onView({ range: null }, true)}>

@@ -2,6 +2,7 @@
 // ones, group means with their bands, and the places of values that no axis has (NaN,
 // infinities).
 import uPlot from 'uplot';
+import { lineKey } from '../api/series';
 import type { Series } from '../api/series';
 import { smooth } from '../lib/smoothing';
 import { spreadOf } from '../lib/spread';
@@ -10,6 +11,7 @@ import type { Spread } from '../lib/view';
 export interface PlotRun {
   project: string;
   id: string;
+  attempt?: number; // only what this one logged
   name: string;
   colour: string;
   group: string; // "" when the runs are not grouped
@@ -24,7 +26,7 @@ export interface DrawOptions {
 }
 
 export interface Stroke {
-  id: string; // run id, or group
+  id: string; // of a run, of one of its attempts (lineKey), or a group
   label: string;
   colour: string;
   role: 'line' | 'ghost' | 'low' | 'high';
@@ -49,9 +51,9 @@ type Table = [number[], (number | null)[]];
 const MAX_GHOSTS = 24;
 
 export function draw(series: readonly Series[], runs: PlotRun[], options: DrawOptions): Drawing {
-  const byId = new Map(series.map((s) => [s.id, s]));
+  const byId = new Map(series.map((s) => [lineKey(s), s]));
   const parts = new Parts(options);
-  const present = runs.filter((run) => (byId.get(run.id)?.x.length ?? 0) > 0);
+  const present = runs.filter((run) => (byId.get(lineKey(run))?.x.length ?? 0) > 0);
   if (options.isGrouped && options.spread !== 'lines') drawGroups(parts, present, byId);
   else drawRuns(parts, present, byId);
   return parts.finish();
@@ -61,9 +63,9 @@ function drawRuns(parts: Parts, runs: PlotRun[], byId: Map<string, Series>): voi
   const weight = parts.options.smooth;
   const showGhosts = weight > 0 && runs.length <= MAX_GHOSTS;
   for (const run of runs) {
-    const s = byId.get(run.id);
+    const s = byId.get(lineKey(run));
     if (!s) continue;
-    const stroke = { id: run.id, label: run.name, colour: run.colour };
+    const stroke = { id: lineKey(run), label: run.name, colour: run.colour };
     parts.markStrange(s, run.colour);
     if (showGhosts) parts.add({ ...stroke, role: 'ghost' }, s.x, s.y);
     parts.add({ ...stroke, role: 'line' }, s.x, smooth(s.x, s.y, weight, s.count));
@@ -75,7 +77,7 @@ function drawGroups(parts: Parts, runs: PlotRun[], byId: Map<string, Series>): v
   const groups = new Map<string, PlotRun[]>();
   runs.forEach((run) => groups.set(run.group, [...(groups.get(run.group) ?? []), run]));
   for (const [group, members] of groups) {
-    const curves = members.flatMap((run) => byId.get(run.id) ?? []);
+    const curves = members.flatMap((run) => byId.get(lineKey(run)) ?? []);
     const colour = members[0]?.colour ?? '#888888';
     const band = spreadOf(curves, spread === 'std' ? 'std' : 'range');
     const stroke = { id: group, label: `${group} (${members.length})`, colour };

@@ -1,4 +1,5 @@
 import { useRef } from 'preact/hooks';
+import { lineKey } from '../api/series';
 import { useKeys } from '../lib/keys';
 import type { View } from '../lib/view';
 import { ChartToolbar } from './chart_toolbar';
@@ -45,9 +46,9 @@ export function FullChart(props: Props) {
         <ul class="full-names" aria-label="Runs in this chart">
           {runs.map((run) => (
             <li
-              key={run.id}
-              class={litRun.value === run.id ? 'lit' : ''}
-              onMouseEnter={() => (litRun.value = view.group ? run.group || run.id : run.id)}
+              key={lineKey(run)}
+              class={litRun.value === lineKey(run) ? 'lit' : ''}
+              onMouseEnter={() => (litRun.value = (view.group && run.group) || lineKey(run))}
               onMouseLeave={() => (litRun.value = '')}
             >
               <i style={{ background: run.colour }} />

@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { loadSeries } from '../api/series';
+import { lineKey, loadSeries } from '../api/series';
 import { useResource } from '../lib/resource';
 import type { View } from '../lib/view';
 import { Button } from '../ui/button';
@@ -139,6 +139,6 @@ function useSeriesKey(
   points: number,
   isNeeded: boolean,
 ): string {
-  const ids = useMemo(() => runs.map((run) => run.id).join(' '), [runs]);
+  const ids = useMemo(() => runs.map(lineKey).join(' '), [runs]);
   return isNeeded ? JSON.stringify([metric, ids, view.x, view.range, points]) : '';
 }

@@ -44,13 +44,45 @@ export function complete(word: string, names: readonly string[]): string[] {
     .map((r) => r.name);
 }
 
+const COMPARED = /(?:([\w./:@%+-]+)|`([^`]*)`)\s*(?:[!=]?=|in\s*\[[^\]]*)\s*$/i;
+
+/** The field that what stands at this place is compared with: "lr" for "lr = |". */
+export function comparedField(text: string, at: number): string | undefined {
+  const match = COMPARED.exec(text.slice(0, at));
+  return match?.[1] ?? match?.[2];
+}
+
+/**
+ * What may stand at the caret, as it must be written: the values of the field it is compared
+ * with, where they are known, else names.
+ */
+export function offersAt(
+  text: string,
+  caret: number,
+  names: readonly string[],
+  values: ReadonlyMap<string, readonly string[]>,
+): { word: Word; offers: string[] } | undefined {
+  const word = wordAt(text, caret);
+  if (!word) return undefined;
+  const field = comparedField(text, word.start);
+  if (field === undefined) return { word, offers: complete(word.text, names).map(quoteName) };
+  const known = values.get(field) ?? [];
+  const fitting = word.text ? complete(word.text, known) : known.slice(0, MAX_OFFERED);
+  return { word, offers: fitting.map(quoteValue) };
+}
+
+/** A value as it must stand in a filter. */
+export function quoteValue(value: string): string {
+  const isPlain = /^[\w.+-]+$/.test(value) && !/^(and|or|not|in|exists)$/i.test(value);
+  return isPlain ? value : JSON.stringify(value);
+}
+
 /** A name as it must stand in a filter: between backquotes when it is not a plain word. */
 export function quoteName(name: string): string {
   return /^[A-Za-z_][\w./:@%+-]*$/.test(name) ? name : `\`${name}\``;
 }
 
-/** "summary.val/accuracy = x" as one more condition. */
+/** One more condition. In brackets, because "or" may stand in the filter. */
 export function withCondition(filter: string, condition: string): string {
-  if (!filter.trim()) return condition;
-  return / or /i.test(filter) ? `(${filter}) and ${condition}` : `${filter} and ${condition}`;
+  return filter.trim() ? `(${filter}) and ${condition}` : condition;
 }

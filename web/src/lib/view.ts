@@ -24,6 +24,8 @@ export interface View {
   full: string; // the chart that fills the screen
   archived: boolean;
   outliers: boolean; // false: the y range leaves out the most extreme values
+  widths: Record<string, number>; // of columns, in pixels, where the reader has set one
+  attempt: string; // of one run: as it counts, one number, or each
 }
 
 export const DEFAULT_COLUMNS = ['created', 'duration', 'last_step'];
@@ -48,6 +50,8 @@ export const DEFAULT_VIEW: View = {
   full: '',
   archived: false,
   outliers: true,
+  widths: {},
+  attempt: '',
 };
 
 type Code = { key: string; write(value: never): string; read(text: string): unknown };
@@ -65,7 +69,7 @@ const number = (key: string): Code => ({
 });
 const list = (key: string): Code => ({
   key,
-  write: (v: string[]) => v.map((s) => s.replace(/[\\,]/g, '\\$&')).join(',') || ',',
+  write: (v: string[]) => writeList(v) || ',',
   read: (t) => (t === ',' ? [] : splitList(t)),
 });
 const oneOf = (key: string, values: readonly string[]): Code => ({
@@ -80,6 +84,21 @@ const range = (key: string): Code => ({
     const [from = NaN, to = NaN] = t.split('~').map(Number);
     return from < to ? [from, to] : undefined;
   },
+});
+
+const widths = (key: string): Code => ({
+  key,
+  write: (v: Record<string, number>) =>
+    writeList(Object.entries(v).map(([column, width]) => `${column}:${width}`)),
+  read: (t) =>
+    Object.fromEntries(
+      splitList(t)
+        .map((s): [string, number] => [
+          s.slice(0, s.lastIndexOf(':')),
+          Number(s.slice(s.lastIndexOf(':') + 1)),
+        ])
+        .filter(([, width]) => width > 0),
+    ),
 });
 
 const CODES: Record<keyof View, Code> = {
@@ -102,7 +121,13 @@ const CODES: Record<keyof View, Code> = {
   full: text('full'),
   archived: flag('arch'),
   outliers: flag('out'),
+  widths: widths('w'),
+  attempt: text('at'),
 };
+
+function writeList(v: string[]): string {
+  return v.map((s) => s.replace(/[\\,]/g, '\\$&')).join(',');
+}
 
 function splitList(t: string): string[] {
   const out: string[] = [''];

@@ -23,6 +23,8 @@ const full: View = {
   full: 'train/loss',
   archived: true,
   outliers: false,
+  widths: { name: 300, 'config.a,b:c': 120 },
+  attempt: '2',
 };
 
 test('a view comes back from its address, every field of it', () => {

@@ -52,7 +52,9 @@ function AlertLine({ alert }: { alert: Alert }) {
         </span>
       </div>
       <p>{String(text ?? '')}</p>
-      <a href={linkTo(['p', alert.project, 'run', alert.id])}>{alert.id}</a>
+      <a href={linkTo(['p', alert.project, 'run', alert.id])} title={alert.id}>
+        {alert.name || alert.id}
+      </a>
       <span class="faint"> at step {alert.step}</span>
     </li>
   );

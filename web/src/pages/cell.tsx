@@ -1,6 +1,7 @@
 import { durationOf } from '../lib/flatten';
 import type { Cell } from '../lib/flatten';
 import type { Run } from '../api/types';
+import { now } from '../lib/clock';
 import { cellOf } from '../lib/flatten';
 import { formatAgo, formatDate, formatDuration, formatNumber } from '../lib/numbers';
 import { StateMark } from '../ui/state_mark';
@@ -16,14 +17,14 @@ export function isNumeric(column: string): boolean {
   return !TEXT.has(column);
 }
 
-export function formatCell(value: Cell, column: string, nowMs: number): string {
+export function formatCell(value: Cell, column: string): string {
   if (value === undefined || value === null) return '';
-  if (column === 'created' && typeof value === 'number') return formatAgo(value, nowMs);
+  if (column === 'created' && typeof value === 'number') return formatAgo(value, now.value);
   if (column === 'duration' && typeof value === 'number') return formatDuration(value);
   return typeof value === 'number' ? formatNumber(value) : String(value);
 }
 
-export function RunCell({ run, column, now }: { run: Run; column: string; now: number }) {
+export function RunCell({ run, column }: { run: Run; column: string }) {
   if (column === 'state') return <StateMark state={run.state} word />;
   if (column === 'tags') {
     return (
@@ -37,15 +38,15 @@ export function RunCell({ run, column, now }: { run: Run; column: string; now: n
     );
   }
   if (column === 'duration' && run.state === 'running') {
-    const seconds = Math.max(durationOf(run) ?? 0, (now * 1000 - run.created_us) / 1e6);
+    const seconds = Math.max(durationOf(run) ?? 0, now.value / 1000 - run.created_us / 1e6);
     return <>{formatDuration(seconds)}</>;
   }
   const value = cellOf(run, column);
   const title = column === 'created' ? formatDate(run.created_us) : undefined;
-  return <span title={title}>{formatCell(value, column, now)}</span>;
+  return <span title={title}>{formatCell(value, column)}</span>;
 }
 
-export function GroupCellView({ runs, column, now }: { runs: Run[]; column: string; now: number }) {
+export function GroupCellView({ runs, column }: { runs: Run[]; column: string }) {
   if (column === 'state') return <StateCounts runs={runs} />;
   if (column === 'created' || column === 'tags') return null;
   const cell = groupCell(runs, column);
@@ -53,13 +54,13 @@ export function GroupCellView({ runs, column, now }: { runs: Run[]; column: stri
     case 'none':
       return null;
     case 'same':
-      return <>{formatCell(cell.value, column, now)}</>;
+      return <>{formatCell(cell.value, column)}</>;
     case 'numbers':
       return (
         <span title={`mean and standard deviation of ${cell.count}`}>
-          {formatCell(cell.mean, column, now)}
+          {formatCell(cell.mean, column)}
           {cell.count > 1 && (
-            <span class="faint"> &plusmn;{formatCell(round2(cell.std), column, now)}</span>
+            <span class="faint"> &plusmn;{formatCell(round2(cell.std), column)}</span>
           )}
         </span>
       );

@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import type { Fields } from '../api/runs';
+import type { Fields } from '../api/fields';
 import type { ApiError } from '../api/client';
-import { complete, FACTS, quoteName, wordAt } from '../lib/query_words';
+import { FACTS, offersAt } from '../lib/query_words';
 import { Icon } from '../ui/icon';
 
 interface Props {
@@ -23,6 +23,7 @@ export function FilterBar({ value, fields, error, warnings, onChange }: Props) {
   const input = useRef<HTMLInputElement>(null);
   const timer = useRef<ReturnType<typeof setTimeout>>();
   const names = useMemo(() => fieldNames(fields), [fields]);
+  const values = useMemo(() => fieldValues(fields), [fields]);
   useEffect(() => {
     if (value !== text.trim()) setText(value);
   }, [value]);
@@ -36,15 +37,14 @@ export function FilterBar({ value, fields, error, warnings, onChange }: Props) {
     const field = input.current;
     if (!field) return;
     apply(field.value, false);
-    const word = wordAt(field.value, field.selectionStart ?? 0);
-    setOffer(word ? complete(word.text, names) : []);
+    setOffer(offersAt(field.value, field.selectionStart ?? 0, names, values)?.offers ?? []);
     setPicked(0);
   };
   const take = (name: string) => {
     const field = input.current;
-    const word = field && wordAt(field.value, field.selectionStart ?? 0);
+    const word = field && offersAt(field.value, field.selectionStart ?? 0, names, values)?.word;
     if (!word) return;
-    const quoted = `${quoteName(name)} `;
+    const quoted = `${name} `;
     const next = text.slice(0, word.start) + quoted + text.slice(word.end).trimStart();
     // Now, not with the next frame: the following key must land behind the name.
     field.value = next;
@@ -114,6 +114,12 @@ export function FilterBar({ value, fields, error, warnings, onChange }: Props) {
       )}
     </div>
   );
+}
+
+const STATES = ['running', 'finished', 'failed', 'crashed', 'preempted'];
+
+function fieldValues(fields: Fields | undefined): Map<string, readonly string[]> {
+  return new Map<string, readonly string[]>([['state', STATES], ...(fields?.values ?? [])]);
 }
 
 function fieldNames(fields: Fields | undefined): string[] {

@@ -1,12 +1,14 @@
 import { Empty } from '../ui/empty';
+import { SettingsPage } from './access/settings_page';
+import { AdminPage } from './admin/admin_page';
 import { AlertsPage } from './alerts_page';
 import { ArtifactPage } from './artifacts/artifact_page';
 import { ArtifactsPage } from './artifacts/artifacts_page';
 import { ComparePage } from './compare/compare_page';
-import { ModelsPage } from './models_page';
+import { ModelPage } from './models/model_page';
+import { ModelsPage } from './models/models_page';
 import { Projects } from './projects';
 import { RunPage } from './run/run_page';
-import { SettingsPage } from './settings_page';
 import { Workspace } from './workspace';
 
 /** The page for an address. */
@@ -14,6 +16,7 @@ export function PageOf({ path }: { path: string[] }) {
   const [first, project = '', page = 'runs', name = '', part = ''] = path;
   if (first === undefined) return <Projects />;
   if (first === 'settings') return <SettingsPage />;
+  if (first === 'admin') return <AdminPage tab={project || 'users'} />;
   if (first === 'p' && project) {
     switch (page) {
       case 'runs':
@@ -27,7 +30,11 @@ export function PageOf({ path }: { path: string[] }) {
           <ArtifactsPage project={project} />
         );
       case 'models':
-        return <ModelsPage />;
+        return name ? (
+          <ModelPage key={name} project={project} name={name} />
+        ) : (
+          <ModelsPage project={project} />
+        );
       case 'alerts':
         return <AlertsPage project={project} />;
       case 'run':

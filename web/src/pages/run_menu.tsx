@@ -1,9 +1,9 @@
-import { useState } from 'preact/hooks';
-import { isShared } from '../api/client';
 import { ARCHIVED, deleteRun, patchRun } from '../api/runs';
 import type { Run } from '../api/types';
-import { toApiError } from '../lib/resource';
+import { attempt } from '../lib/attempt';
 import { go } from '../lib/router';
+import { mayWrite } from '../lib/session';
+import { ask } from '../ui/ask';
 import { Popover } from '../ui/popover';
 import { say } from '../ui/toast';
 
@@ -14,19 +14,12 @@ interface Props {
   onChanged: () => void;
 }
 
-/** What can be done to one run. Deleting asks once more, in place. */
+/** What can be done to one run. Deleting asks first. */
 export function RunMenu({ run, anchor, onClose, onChanged }: Props) {
-  const [isSure, setSure] = useState(false);
   const isArchived = run.tags.includes(ARCHIVED);
   const change = async (tags: string[], done: string) => {
     onClose();
-    try {
-      await patchRun(run, { tags });
-      say(done);
-      onChanged();
-    } catch (cause) {
-      say(toApiError(cause).message);
-    }
+    if (await attempt(() => patchRun(run, { tags }), done)) onChanged();
   };
   const archive = () =>
     change(
@@ -35,13 +28,12 @@ export function RunMenu({ run, anchor, onClose, onChanged }: Props) {
     );
   const remove = async () => {
     onClose();
-    try {
-      await deleteRun(run);
-      say(`${run.name} is deleted`);
-      onChanged();
-    } catch (cause) {
-      say(toApiError(cause).message);
-    }
+    const isSure = await ask({
+      title: `Delete ${run.name || run.id}?`,
+      text: 'Its metrics, media, console and files go for good. Archiving only hides it.',
+      action: 'Delete',
+    });
+    if (isSure && (await attempt(() => deleteRun(run), `${run.name} is deleted`))) onChanged();
   };
   return (
     <Popover anchor={anchor} label={`Actions for ${run.name}`} role="menu" onClose={onClose}>
@@ -59,7 +51,7 @@ export function RunMenu({ run, anchor, onClose, onChanged }: Props) {
       >
         Copy the id <span class="faint mono">{run.id}</span>
       </button>
-      {!isShared && (
+      {mayWrite.value && (
         <>
           <form
             class="item"
@@ -82,12 +74,8 @@ export function RunMenu({ run, anchor, onClose, onChanged }: Props) {
           <button type="button" class="item" onClick={() => void archive()}>
             {isArchived ? 'Take out of the archive' : 'Archive'}
           </button>
-          <button
-            type="button"
-            class="item bad"
-            onClick={() => (isSure ? void remove() : setSure(true))}
-          >
-            {isSure ? 'Delete for good: metrics, media and files' : 'Delete...'}
+          <button type="button" class="item bad" onClick={() => void remove()}>
+            Delete...
           </button>
         </>
       )}

@@ -1,68 +1,64 @@
-import { useEffect, useMemo, useRef } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { View } from '../lib/view';
-import { Strip, useWindow } from '../ui/virtual_list';
-import { columnTitle, isNumeric } from './cell';
+import { useWindow } from '../ui/virtual_list';
+import { layoutOf, NAME } from './column_widths';
+import { HeadCell } from './head_cell';
 import type { Row } from './run_rows';
 import { GroupLine, RunLine } from './table_lines';
 import type { LineActions } from './table_lines';
+import type { SetView } from './use_view';
 
 interface Props {
   rows: Row[];
   view: View;
+  setView: SetView;
   cursor: number;
   colours: ReadonlyMap<string, string>; // by run id: those that are plotted
-  now: number;
   actions: LineActions;
-  onOrder: (column: string) => void;
 }
 
-export const ROW = 26;
-const NAME_WIDTH = 250;
-const POOL = 128; // more than the rows in view
-const NARROW_NAME = 170;
-
-const WIDTHS: Record<string, number> = {
-  state: 96,
-  created: 88,
-  duration: 84,
-  last_step: 78,
-  tags: 150,
-  notes: 220,
-  user: 84,
-  host: 110,
-};
-
-function widthOf(column: string, isGrouped: boolean): number {
-  const least = isGrouped ? 132 : 86;
-  return WIDTHS[column] ?? Math.max(least, Math.min(190, columnTitle(column).length * 7 + 26));
-}
+const ROW = 26;
+const POOL = 192; // more than the rows that are drawn at a time
 
 /** Ten thousand rows, of which only those in view are drawn. */
-export function RunsTable({ rows, view, cursor, colours, now, actions, onOrder }: Props) {
+export function RunsTable({ rows, view, setView, cursor, colours, actions }: Props) {
   const box = useRef<HTMLDivElement>(null);
-  const { first, last, top } = useWindow(box, ROW, rows.length, ROW);
-  const columns = view.columns;
-  const isGrouped = view.group !== '';
-  const nameWidth = innerWidth < 760 ? NARROW_NAME : NAME_WIDTH;
-  const widths = columns.map((column) => widthOf(column, isGrouped));
-  const rest = widths.map((w) => `minmax(${w}px, 1fr)`).join(' ');
-  const template = `minmax(${nameWidth}px, 1.6fr) ${rest}`;
-  const minWidth = nameWidth + widths.reduce((sum, w) => sum + w, 0);
+  const { first, last } = useWindow(box, ROW, rows.length, ROW);
+  const { columns } = view;
+  // The address is written when the drag ends: browsers refuse to have it changed at every move.
+  const [dragged, setDragged] = useState<Record<string, number> | null>(null);
+  const all = [NAME, ...columns];
+  const layout = layoutOf(all, dragged ?? view.widths, view.group !== '');
+  const stable = useStableActions(actions);
   useKeepInView(box, cursor);
-  const layout = useMemo(() => ({ gridTemplateColumns: template }), [template]);
+  useAside(box);
+  const onWidth = (column: string, width: number, isDone: boolean) => {
+    const others = Object.entries(view.widths).filter(([name]) => name !== column);
+    const widths = Object.fromEntries(width > 0 ? [...others, [column, width]] : others);
+    setDragged(isDone ? null : widths);
+    if (isDone) setView({ widths });
+  };
   return (
     <div ref={box} class="runs" role="grid" aria-label="Runs" aria-rowcount={rows.length}>
-      <div style={{ minWidth }}>
-        <div class="line head" role="row" style={layout}>
-          {['name', ...columns].map((column) => (
-            <HeadCell key={column} column={column} order={view.order} onOrder={onOrder} />
+      <div style={{ minWidth: layout.least, '--columns': layout.template }}>
+        <div class="line head" role="row">
+          {all.map((column) => (
+            <HeadCell
+              key={column}
+              column={column}
+              order={view.order}
+              onOrder={() => setView({ order: view.order === column ? `-${column}` : column })}
+              onWidth={onWidth}
+            />
           ))}
         </div>
-        <Strip height={rows.length * ROW} top={top}>
+        <div class="strip" style={{ height: rows.length * ROW }}>
           {rows.slice(first, last).map((row, i) => {
-            // Keys go round, so that scrolling fills the same elements anew.
-            const key = (first + i) % POOL;
-            const shared = { columns, layout, now, actions, isAtCursor: first + i === cursor };
+            // Keys go round, so that scrolling fills the same elements anew; each stands at its
+            // own place, so that those that stay are not painted again.
+            const at = first + i;
+            const key = at % POOL;
+            const shared = { columns, actions: stable, top: at * ROW, isAtCursor: at === cursor };
             return row.kind === 'group' ? (
               <GroupLine
                 key={key}
@@ -74,10 +70,34 @@ export function RunsTable({ rows, view, cursor, colours, now, actions, onOrder }
               <RunLine key={key} row={row} colour={colours.get(row.run.id)} {...shared} />
             );
           })}
-        </Strip>
+        </div>
       </div>
     </div>
   );
+}
+
+/** The same functions for as long as the table lives: a line is drawn again only for its data. */
+function useStableActions(actions: LineActions): LineActions {
+  const current = useRef(actions);
+  current.current = actions;
+  return useMemo(
+    () => ({
+      plot: (ids) => current.current.plot(ids),
+      open: (group) => current.current.open(group),
+      menu: (run, at) => current.current.menu(run, at),
+    }),
+    [],
+  );
+}
+
+/** Says in a class that the table is scrolled sideways, and the names have to stay. */
+function useAside(box: { current: HTMLElement | null }): void {
+  useEffect(() => {
+    const element = box.current;
+    const note = () => element?.classList.toggle('aside', element.scrollLeft > 0);
+    element?.addEventListener('scroll', note, { passive: true });
+    return () => element?.removeEventListener('scroll', note);
+  }, []);
 }
 
 function useKeepInView(box: { current: HTMLElement | null }, cursor: number): void {
@@ -89,29 +109,4 @@ function useKeepInView(box: { current: HTMLElement | null }, cursor: number): vo
     const room = element.clientHeight - 2 * ROW;
     if (top > element.scrollTop + room) element.scrollTop = top - room;
   }, [cursor]);
-}
-
-interface HeadProps {
-  column: string;
-  order: string;
-  onOrder: (column: string) => void;
-}
-
-function HeadCell({ column, order, onOrder }: HeadProps) {
-  const isSorted = order.replace(/^-/, '') === column;
-  const isFalling = order.startsWith('-');
-  const sort = isSorted ? (isFalling ? 'descending' : 'ascending') : 'none';
-  return (
-    <div class="cell" role="columnheader" aria-sort={sort}>
-      <button
-        type="button"
-        class={isNumeric(column) && column !== 'name' ? 'num' : ''}
-        title={`${column}: sort`}
-        onClick={() => onOrder(column)}
-      >
-        <span class="clip">{columnTitle(column)}</span>
-        {isSorted && <span aria-hidden="true">{isFalling ? '\u2193' : '\u2191'}</span>}
-      </button>
-    </div>
-  );
 }

@@ -1,3 +1,6 @@
+import { computed } from '@preact/signals';
+import { memo } from 'preact/compat';
+import { useMemo } from 'preact/hooks';
 import type { Run } from '../api/types';
 import { litRun } from '../charts/hover';
 import { linkTo } from '../lib/router';
@@ -14,30 +17,26 @@ export interface LineActions {
 
 interface Shared {
   columns: string[];
-  layout: { gridTemplateColumns: string };
-  now: number;
+  top: number; // of the line in the table
   colour: string | undefined; // of the lines in the charts; undefined: not plotted
   isAtCursor: boolean;
   actions: LineActions;
 }
 
-export function RunLine({
-  row,
-  columns,
-  layout,
-  now,
-  colour,
-  isAtCursor,
-  actions,
-}: Shared & { row: RunRow }) {
+/** True while the line or group of this name is lit; the others are not drawn again for it. */
+function useLit(name: string): boolean {
+  return useMemo(() => computed(() => litRun.value === name), [name]).value;
+}
+
+function RunLineView({ row, columns, top, colour, isAtCursor, actions }: Shared & { row: RunRow }) {
   const { run } = row;
-  const isLit = litRun.value === run.id;
+  const isLit = useLit(run.id);
   return (
     <div
       class={`line ${isAtCursor ? 'at' : ''} ${isLit ? 'lit' : ''} ${colour ? 'plotted' : ''}`}
       role="row"
       aria-selected={isAtCursor}
-      style={layout}
+      style={{ top }}
       onMouseEnter={() => colour && (litRun.value = run.id)}
       onMouseLeave={() => (litRun.value = '')}
       onContextMenu={(event) => {
@@ -66,28 +65,29 @@ export function RunLine({
       </div>
       {columns.map((column) => (
         <div key={column} class={`cell clip ${isNumeric(column) ? 'num' : ''}`} role="gridcell">
-          <RunCell run={run} column={column} now={now} />
+          <RunCell run={run} column={column} />
         </div>
       ))}
     </div>
   );
 }
 
-export function GroupLine({
+export const RunLine = memo(RunLineView);
+
+function GroupLineView({
   row,
   columns,
-  layout,
-  now,
+  top,
   colour,
   isAtCursor,
   actions,
 }: Shared & { row: GroupRow }) {
   return (
     <div
-      class={`line group ${isAtCursor ? 'at' : ''} ${litRun.value === row.name ? 'lit' : ''}`}
+      class={`line group ${isAtCursor ? 'at' : ''} ${useLit(row.name) ? 'lit' : ''}`}
       role="row"
       aria-selected={isAtCursor}
-      style={layout}
+      style={{ top }}
       onMouseEnter={() => colour && (litRun.value = row.name)}
       onMouseLeave={() => (litRun.value = '')}
     >
@@ -110,12 +110,14 @@ export function GroupLine({
       </div>
       {columns.map((column) => (
         <div key={column} class={`cell clip ${isNumeric(column) ? 'num' : ''}`} role="gridcell">
-          <GroupCellView runs={row.runs} column={column} now={now} />
+          <GroupCellView runs={row.runs} column={column} />
         </div>
       ))}
     </div>
   );
 }
+
+export const GroupLine = memo(GroupLineView);
 
 interface PlotButtonProps {
   colour: string | undefined;

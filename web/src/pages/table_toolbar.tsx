@@ -1,4 +1,4 @@
-import type { Fields } from '../api/runs';
+import type { Fields } from '../api/fields';
 import { DEFAULT_COLUMNS } from '../lib/view';
 import type { View } from '../lib/view';
 import { Button } from '../ui/button';

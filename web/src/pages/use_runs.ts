@@ -1,7 +1,8 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { ARCHIVED, loadRuns, searchRuns } from '../api/runs';
-import type { Fields, SearchAnswer } from '../api/runs';
-import type { ApiError } from '../api/client';
+import type { Fields } from '../api/fields';
+import type { SearchAnswer, SearchRequest } from '../api/runs';
+import { ApiError } from '../api/client';
 import type { Run } from '../api/types';
 import { useLive } from '../lib/live';
 import { withCondition } from '../lib/query_words';
@@ -44,23 +45,32 @@ export function neededFields(view: View): string[] {
   return [...new Set(names.filter((name) => /^(config|summary)\./.test(name)))];
 }
 
-export function fullFilter(view: View): string {
+function fullFilter(view: View): string {
   return view.archived ? view.filter : withCondition(view.filter, `tag != "${ARCHIVED}"`);
+}
+
+/** The runs of a view. A message about the filter counts in what the reader wrote, and no more. */
+export async function searchView(
+  view: View,
+  request: Omit<SearchRequest, 'filter'>,
+  signal?: AbortSignal,
+): Promise<SearchAnswer> {
+  try {
+    return await searchRuns({ ...request, filter: fullFilter(view) }, signal);
+  } catch (cause) {
+    if (view.filter && cause instanceof ApiError && cause.status === 400) {
+      await searchRuns({ project: request.project, filter: view.filter, limit: 0 }, signal);
+    }
+    throw cause;
+  }
 }
 
 /** The runs of the table, kept up to date by the server's events; nothing until it is ready. */
 export function useRuns(project: string, view: View, isReady: boolean): LoadedRuns {
   const fields = neededFields(view);
-  const request = {
-    project,
-    filter: fullFilter(view),
-    order: [view.order],
-    limit: MAX_RUNS,
-    fields,
-  };
-  const found = useResource<SearchAnswer>(isReady ? JSON.stringify(request) : '', (signal) =>
-    searchRuns(request, signal),
-  );
+  const request = { project, order: [view.order], limit: MAX_RUNS, fields };
+  const key = isReady ? JSON.stringify([request, fullFilter(view)]) : '';
+  const found = useResource<SearchAnswer>(key, (signal) => searchView(view, request, signal));
   const [fresh, setFresh] = useState<ReadonlyMap<string, Run>>(new Map());
   const [turn, setTurn] = useState(0);
   useEffect(() => setFresh(new Map()), [found.data]);

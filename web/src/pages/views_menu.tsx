@@ -1,8 +1,9 @@
 import { useState } from 'preact/hooks';
-import { isShared } from '../api/client';
 import { deleteView, loadViews, saveView } from '../api/views';
-import { toApiError, useResource } from '../lib/resource';
+import { attempt } from '../lib/attempt';
+import { useResource } from '../lib/resource';
 import { linkTo, route } from '../lib/router';
+import { mayWrite } from '../lib/session';
 import { Button } from '../ui/button';
 import { Icon } from '../ui/icon';
 import { Menu } from '../ui/menu';
@@ -28,19 +29,13 @@ export function ViewsMenu({ project, page }: { project: string; page: string }) 
 function ViewList({ project, page, close }: { project: string; page: string; close: () => void }) {
   const views = useResource(project, (signal) => loadViews(project, signal));
   const [name, setName] = useState('');
-  const attempt = async (work: Promise<void>, done: string) => {
-    try {
-      await work;
-      say(done);
-      views.reload();
-    } catch (cause) {
-      say(toApiError(cause).message);
-    }
+  const change = async (work: () => Promise<void>, done: string) => {
+    if (await attempt(work, done)) views.reload();
   };
   const save = () => {
     const id = crypto.randomUUID?.() ?? String(Date.now());
     const query = route.value.query.toString();
-    void attempt(saveView({ id, name, project, view: { query } }), `View ${name} saved`);
+    void change(() => saveView({ id, name, project, view: { query } }), `View ${name} saved`);
     setName('');
   };
   return (
@@ -67,18 +62,18 @@ function ViewList({ project, page, close }: { project: string; page: string; clo
           >
             {view.name}
           </a>
-          {!isShared && (
+          {mayWrite.value && (
             <Button
               kind="plain"
               label={`Delete the view ${view.name}`}
-              onClick={() => void attempt(deleteView(view.id), 'View deleted')}
+              onClick={() => void change(() => deleteView(view.id), 'View deleted')}
             >
               <Icon name="close" />
             </Button>
           )}
         </div>
       ))}
-      {!isShared && (
+      {mayWrite.value && (
         <form
           class="row"
           style={{ padding: 4 }}

@@ -1,9 +1,9 @@
 import { useMemo, useState } from 'preact/hooks';
-import { loadFields, loadRuns } from '../api/runs';
+import { loadFields } from '../api/fields';
+import { loadRuns } from '../api/runs';
 import type { Run } from '../api/types';
 import { ChartPane } from '../charts/chart_pane';
 import { ChartToolbar } from '../charts/chart_toolbar';
-import { now } from '../lib/clock';
 import { useResource } from '../lib/resource';
 import { isDark } from '../lib/theme';
 import type { Layout } from '../lib/view';
@@ -105,11 +105,8 @@ export function Workspace({ project }: { project: string }) {
               <NoRuns project={project} />
             ) : (
               <RunsTable
-                {...{ rows, view, cursor, colours, now: now.value }}
+                {...{ rows, view, setView, cursor, colours }}
                 actions={{ plot, open: fold, menu: (run, at) => setMenu({ run, at }) }}
-                onOrder={(column) =>
-                  setView({ order: view.order === column ? `-${column}` : column })
-                }
               />
             )}
           </div>

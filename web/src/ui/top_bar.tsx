@@ -2,14 +2,14 @@ import { stream } from '../api/events';
 import { isShared } from '../api/client';
 import { loadProjects } from '../api/runs';
 import { helpOpen } from '../lib/keys';
+import { PROJECT_PAGES } from '../lib/project_pages';
 import { useResource } from '../lib/resource';
 import { go, linkTo } from '../lib/router';
+import { mayAdmin, me } from '../lib/session';
 import { isDark, toggleTheme } from '../lib/theme';
 import { Button } from './button';
 import { Icon } from './icon';
 import { Menu } from './menu';
-
-export const PROJECT_PAGES = ['runs', 'compare', 'artifacts', 'models', 'alerts'] as const;
 
 interface Props {
   project: string;
@@ -27,7 +27,7 @@ export function TopBar({ project, page }: Props) {
         {project && <ProjectMenu project={project} page={page} />}
         {project && (
           <nav aria-label="Project">
-            {PROJECT_PAGES.map((name) => (
+            {PROJECT_PAGES.map(({ name, title }) => (
               <a
                 key={name}
                 href={linkTo(['p', project, name])}
@@ -35,7 +35,7 @@ export function TopBar({ project, page }: Props) {
                   name === page || (name === 'runs' && page === 'run') ? 'page' : undefined
                 }
               >
-                {name.charAt(0).toUpperCase() + name.slice(1)}
+                {title}
               </a>
             ))}
           </nav>
@@ -56,9 +56,14 @@ export function TopBar({ project, page }: Props) {
           >
             <Icon name={isDark.value ? 'sun' : 'moon'} size={15} />
           </Button>
+          {mayAdmin.value && (
+            <a class="button plain" href="#/admin">
+              Admin
+            </a>
+          )}
           {!isShared && (
-            <a class="button plain" href="#/settings" aria-label="Settings" title="Settings">
-              Settings
+            <a class="button plain" href="#/settings" title="Settings" aria-label="Settings">
+              {me.value?.user || 'Settings'}
             </a>
           )}
         </span>

@@ -1,5 +1,5 @@
 import type { ComponentChildren, RefObject } from 'preact';
-import { useLayoutEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 export interface Window {
   first: number;
@@ -7,12 +7,15 @@ export interface Window {
   top: number;
 }
 
-const OVERSCAN = 12;
+/** Rows come and go this many at a time, so that most scrolling draws nothing anew. */
+const STRIDE = 8;
+const OVERSCAN = 2 * STRIDE;
 
 export function windowOf(scrollTop: number, height: number, row: number, count: number): Window {
-  const first = Math.max(0, Math.floor(scrollTop / row) - OVERSCAN);
-  const last = Math.min(count, Math.ceil((scrollTop + height) / row) + OVERSCAN);
-  return { first: Math.min(first, last), last, top: Math.min(first, last) * row };
+  const down = (place: number) => Math.floor(place / row / STRIDE) * STRIDE;
+  const last = Math.min(count, down(scrollTop + height) + STRIDE + OVERSCAN);
+  const first = Math.max(0, Math.min(down(scrollTop) - OVERSCAN, last));
+  return { first, last, top: first * row };
 }
 
 /** Which rows of a scrolling box are in view; only those are drawn. */
@@ -22,11 +25,25 @@ export function useWindow(
   count: number,
   above = 0,
 ): Window {
-  const [place, setPlace] = useState({ top: 0, height: 600 });
+  const [, redraw] = useState(0);
+  const place = useRef({ top: 0, height: 600 });
+  const shown = windowOf(Math.max(0, place.current.top - above), place.current.height, row, count);
+  const drawn = useRef(shown);
+  drawn.current = shown;
   useLayoutEffect(() => {
     const element = box.current;
     if (!element) return undefined;
-    const read = () => setPlace({ top: element.scrollTop, height: element.clientHeight });
+    const read = () => {
+      place.current = { top: element.scrollTop, height: element.clientHeight };
+      const next = windowOf(
+        Math.max(0, element.scrollTop - above),
+        element.clientHeight,
+        row,
+        count,
+      );
+      const { first, last } = drawn.current;
+      if (next.first !== first || next.last !== last) redraw((n) => n + 1);
+    };
     read();
     element.addEventListener('scroll', read, { passive: true });
     const watcher = new ResizeObserver(read);
@@ -35,8 +52,8 @@ export function useWindow(
       element.removeEventListener('scroll', read);
       watcher.disconnect();
     };
-  }, [box, count === 0]);
-  return windowOf(Math.max(0, place.top - above), place.height, row, count);
+  }, [box, row, count, above]);
+  return shown;
 }
 
 interface Props {

@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
-import { login } from '../api/access';
-import { toApiError } from '../lib/resource';
-import { Button } from '../ui/button';
-import { Icon } from '../ui/icon';
+import { login } from '../../api/access';
+import { toApiError } from '../../lib/resource';
+import { Button } from '../../ui/button';
+import { Icon } from '../../ui/icon';
 
 export function Login() {
   const [problem, setProblem] = useState('');

@@ -1,8 +1,8 @@
-import { loadMe, logout } from '../api/access';
-import { useResource } from '../lib/resource';
-import { themeChoice } from '../lib/theme';
-import type { ThemeChoice } from '../lib/theme';
-import { Button } from '../ui/button';
+import { logout } from '../../api/access';
+import { mayAdmin, mayWrite, me } from '../../lib/session';
+import { themeChoice } from '../../lib/theme';
+import type { ThemeChoice } from '../../lib/theme';
+import { Button } from '../../ui/button';
 import { Shares } from './shares';
 import { Tokens } from './tokens';
 
@@ -12,13 +12,13 @@ const THEMES: { choice: ThemeChoice; name: string }[] = [
   { choice: 'dark', name: 'dark' },
 ];
 
-const RIGHTS = { view: 'look', write: 'look and log', admin: 'do everything' };
+const RIGHTS = { view: 'look', write: 'look, log and change', admin: 'do everything' };
 
 export function SettingsPage() {
-  const me = useResource('me', (signal) => loadMe(signal));
+  const user = me.value;
   return (
     <div class="scroll">
-      <div class="leaf">
+      <div class="leaf narrow">
         <h1>Settings</h1>
         <section class="setting">
           <h2>Theme</h2>
@@ -34,26 +34,27 @@ export function SettingsPage() {
             ))}
           </span>
         </section>
-        {me.data && (
+        {user && (
           <section class="setting">
             <h2>User</h2>
-            {me.data.auth ? (
-              <div class="row">
+            {user.auth ? (
+              <div class="row wrap">
                 <span>
-                  {me.data.user}, who may {RIGHTS[me.data.role]}
+                  <b>{user.user}</b> may {RIGHTS[user.role]}
                 </span>
+                {mayAdmin.value && <a href="#/admin">users and audit</a>}
                 <Button onClick={() => void logout()}>Log out</Button>
               </div>
             ) : (
               <p class="muted">
                 This server asks nobody to log in. <code>kedge server --auth</code> turns on users,
-                roles and tokens.
+                roles, tokens and share links.
               </p>
             )}
           </section>
         )}
-        <Tokens />
-        <Shares />
+        {user?.auth && <Tokens />}
+        {user?.auth && mayWrite.value && <Shares />}
       </div>
     </div>
   );

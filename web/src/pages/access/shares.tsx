@@ -1,84 +1,41 @@
-import { useState } from 'preact/hooks';
-import { createShare, deleteShare, loadShares } from '../api/access';
-import { loadProjects } from '../api/runs';
-import { formatDate } from '../lib/numbers';
-import { toApiError, useResource } from '../lib/resource';
-import { Button } from '../ui/button';
-import { say } from '../ui/toast';
+import { loadProjects } from '../../api/runs';
+import { useResource } from '../../lib/resource';
+import { expiry, Grants } from './grants';
 
 /** Links that let anybody look at one project and change nothing. */
 export function Shares() {
-  const shares = useResource('shares', (signal) => loadShares(signal));
   const projects = useResource('projects', (signal) => loadProjects(signal));
-  const [link, setLink] = useState('');
-  const attempt = async (work: () => Promise<void>) => {
-    try {
-      await work();
-      shares.reload();
-    } catch (cause) {
-      say(toApiError(cause).message);
-    }
-  };
-  const create = (form: HTMLFormElement) => {
-    const data = new FormData(form);
-    const project = String(data.get('project'));
-    void attempt(async () => {
-      const share = await createShare(project, Number(data.get('days')));
-      setLink(shareLink(share.token, project));
-    });
-  };
   return (
-    <section class="setting">
-      <h2>Share links</h2>
-      {link && (
-        <p class="made" role="status">
-          <a id="share-link" href={link}>
-            {link}
-          </a>
-        </p>
+    <Grants
+      kind="shares"
+      noun="link"
+      title="Share links"
+      intro="Whoever has the link sees the project as it is at that moment, without a login."
+      columns={[
+        { title: 'project', show: (grant) => grant.project },
+        { title: 'by', show: (grant) => grant.user },
+      ]}
+      isReady={(projects.data ?? []).length > 0}
+      bodyOf={(form) => ({ project: String(form.get('project')), expires_in_s: expiry(form) })}
+      made={({ token, project }) => (
+        <a id="share-link" href={shareLink(token, project)}>
+          {shareLink(token, project)}
+        </a>
       )}
-      {shares.error && <p class="muted">{shares.error.message}</p>}
-      {(shares.data ?? []).length > 0 && (
-        <table class="plain-table">
-          <tbody>
-            {shares.data?.map((share) => (
-              <tr key={share.id}>
-                <td>{share.project}</td>
-                <td class="muted">
-                  {share.expires_us ? `until ${formatDate(share.expires_us)}` : 'for ever'}
-                </td>
-                <td>
-                  <Button kind="plain" onClick={() => void attempt(() => deleteShare(share.id))}>
-                    Revoke
-                  </Button>
-                </td>
-              </tr>
+      fields={
+        <>
+          <select class="field" name="project" aria-label="Project">
+            {projects.data?.map((p) => (
+              <option key={p.name}>{p.name}</option>
             ))}
-          </tbody>
-        </table>
-      )}
-      <form
-        class="row"
-        style={{ marginTop: 10 }}
-        onSubmit={(event) => {
-          event.preventDefault();
-          create(event.currentTarget);
-        }}
-      >
-        <select class="field" name="project" aria-label="Project">
-          {projects.data?.map((p) => (
-            <option key={p.name}>{p.name}</option>
-          ))}
-        </select>
-        <select class="field" name="days" aria-label="How long">
-          <option value="7">7 days</option>
-          <option value="90">90 days</option>
-        </select>
-        <Button type="submit" disabled={!projects.data?.length}>
-          Make a link
-        </Button>
-      </form>
-    </section>
+          </select>
+          <select class="field" name="days" aria-label="How long">
+            <option value="7">7 days</option>
+            <option value="90">90 days</option>
+          </select>
+        </>
+      }
+    />
   );
 }
 

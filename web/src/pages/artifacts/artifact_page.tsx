@@ -2,11 +2,11 @@ import { artifactFileUrl, loadLineage, loadVersion, loadVersions } from '../../a
 import type { ArtifactVersion } from '../../api/artifacts';
 import { LineageGraph } from '../../charts/lineage_graph';
 import { now } from '../../lib/clock';
-import { flatten, plain } from '../../lib/flatten';
-import { formatAgo, formatBytes, formatDate } from '../../lib/numbers';
+import { formatAgo, formatBytes } from '../../lib/numbers';
 import { useResource } from '../../lib/resource';
 import { linkTo } from '../../lib/router';
 import { ErrorNote } from '../../ui/error_note';
+import { VersionFacts } from './version_facts';
 
 interface Props {
   project: string;
@@ -53,7 +53,16 @@ export function ArtifactPage({ project, name, version }: Props) {
         </nav>
         <div>
           {detail.error && <ErrorNote error={detail.error} />}
-          {detail.data && <VersionFacts version={detail.data} project={project} />}
+          {detail.data && (
+            <VersionFacts
+              version={detail.data}
+              project={project}
+              onChanged={() => {
+                versions.reload();
+                detail.reload();
+              }}
+            />
+          )}
           <section>
             <h2>Lineage</h2>
             {lineage.data && (
@@ -69,50 +78,6 @@ export function ArtifactPage({ project, name, version }: Props) {
           {detail.data?.files && <FileList version={detail.data} project={project} />}
         </div>
       </div>
-    </div>
-  );
-}
-
-function VersionFacts({ version, project }: { version: ArtifactVersion; project: string }) {
-  const madeBy = version.made_by;
-  return (
-    <section>
-      <h2>
-        {version.name}:{version.version}
-      </h2>
-      <dl class="facts">
-        <Fact name="made">{formatDate(version.created_us)}</Fact>
-        <Fact name="size">{formatBytes(version.size)}</Fact>
-        {version.digest && (
-          <Fact name="digest">
-            <span class="mono">{version.digest}</span>
-          </Fact>
-        )}
-        {madeBy && (
-          <Fact name="made by">
-            <a href={linkTo(['p', madeBy.project, 'run', madeBy.id])}>{madeBy.name ?? madeBy.id}</a>
-          </Fact>
-        )}
-        {Object.entries(flatten(version.metadata ?? {})).map(([key, value]) => (
-          <Fact key={key} name={key}>
-            {String(plain(value))}
-          </Fact>
-        ))}
-        <Fact name="to get it">
-          <code>
-            kedge artifact get {project}/{version.name}:{version.version}
-          </code>
-        </Fact>
-      </dl>
-    </section>
-  );
-}
-
-function Fact({ name, children }: { name: string; children: preact.ComponentChildren }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
     </div>
   );
 }

@@ -1,5 +1,5 @@
 import { useMemo } from 'preact/hooks';
-import { fieldsOf, searchRuns, loadFields } from '../../api/runs';
+import { fieldsOf, loadFields } from '../../api/fields';
 import type { Run } from '../../api/types';
 import { useResource } from '../../lib/resource';
 import { linkTo, route, setQuery } from '../../lib/router';
@@ -7,7 +7,7 @@ import { Button } from '../../ui/button';
 import { Empty } from '../../ui/empty';
 import { ErrorNote } from '../../ui/error_note';
 import { FilterBar } from '../filter_bar';
-import { fullFilter } from '../use_runs';
+import { searchView } from '../use_runs';
 import { useView } from '../use_view';
 import { ViewsMenu } from '../views_menu';
 import { Bars } from './bars';
@@ -35,9 +35,9 @@ export function ComparePage({ project }: { project: string }) {
   const [view, setView] = useView();
   const kind = route.value.query.get('k') ?? 'parallel';
   const fields = useResource(project, (signal) => loadFields(project, signal));
-  const filter = fullFilter(view);
-  const found = useResource(JSON.stringify([project, filter, view.order]), (signal) =>
-    searchRuns({ project, filter, order: [view.order], limit: MAX_RUNS }, signal),
+  const key = JSON.stringify([project, view.filter, view.archived, view.order]);
+  const found = useResource(key, (signal) =>
+    searchView(view, { project, order: [view.order], limit: MAX_RUNS }, signal),
   );
   const chosen = view.selected;
   const runs = useMemo(() => {

@@ -121,7 +121,7 @@ export function Parallel({ runs, config, summary }: CompareProps) {
                 <a href={linkTo(['p', run.project, 'run', run.id])}>{run.name || run.id}</a>
               </td>
               {columns.map((column) => (
-                <td key={column}>{formatCell(cellOf(run, column), column, 0)}</td>
+                <td key={column}>{formatCell(cellOf(run, column), column)}</td>
               ))}
             </tr>
           ))}

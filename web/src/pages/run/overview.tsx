@@ -1,9 +1,11 @@
+import { patchRun } from '../../api/runs';
 import type { Json, Run } from '../../api/types';
+import { attempt } from '../../lib/attempt';
 import { flatten, plain } from '../../lib/flatten';
 import { formatDate, formatNumber, fromWire } from '../../lib/numbers';
 import { linkTo } from '../../lib/router';
+import { TextEditor } from '../../ui/text_editor';
 import { ConfigTable } from './config_table';
-import { NotesEditor } from './notes_editor';
 import { TagEditor } from './tag_editor';
 
 interface Props {
@@ -34,7 +36,15 @@ export function Overview({ run, onChanged }: Props) {
                 </dd>
               </div>
             </dl>
-            <NotesEditor run={run} onChanged={onChanged} />
+            <TextEditor
+              value={run.notes ?? ''}
+              label="Notes"
+              onSave={async (notes) => {
+                const isSaved = await attempt(() => patchRun(run, { notes }));
+                if (isSaved) onChanged();
+                return isSaved;
+              }}
+            />
           </section>
           <section>
             <h2>Results</h2>

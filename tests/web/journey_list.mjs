@@ -1,0 +1,18 @@
+// All journeys, in the order in which they are walked: some look at what those before them left.
+import { access } from './journeys/access.mjs';
+import { artifacts } from './journeys/artifacts.mjs';
+import { charts } from './journeys/charts.mjs';
+import { compare } from './journeys/compare.mjs';
+import { outage } from './journeys/outage.mjs';
+import { run } from './journeys/run.mjs';
+import { runs } from './journeys/runs.mjs';
+
+export const journeys = {
+  ...runs,
+  ...charts,
+  ...compare,
+  ...run,
+  ...artifacts,
+  ...access,
+  ...outage,
+};

@@ -1,0 +1,85 @@
+import { callApi } from './client';
+
+export interface ModelVersion {
+  version: number;
+  stage: string;
+  aliases: string[];
+  source: { project: string; artifact: string; version: string } | null;
+  source_uri: string;
+  run_id: string;
+  description: string;
+  tags: { [key: string]: string };
+  user: string;
+  created_us: number;
+}
+
+export interface Model {
+  name: string;
+  description: string;
+  tags: { [key: string]: string };
+  aliases: { [alias: string]: number };
+  created_us: number;
+  changed_us: number;
+  versions: ModelVersion[];
+}
+
+/** Those that MLflow's clients know. */
+export const STAGES = ['None', 'Staging', 'Production', 'Archived'];
+
+function path(...parts: (string | number)[]): string {
+  return ['models', ...parts].map((part) => encodeURIComponent(part)).join('/');
+}
+
+export async function loadModels(signal?: AbortSignal): Promise<Model[]> {
+  return (await callApi<{ models: Model[] }>(path(), { signal })).models;
+}
+
+export async function loadModel(name: string, signal?: AbortSignal): Promise<Model> {
+  return callApi<Model>(path(name), { signal });
+}
+
+export async function createModel(name: string): Promise<void> {
+  await callApi(path(), { method: 'POST', body: { name } });
+}
+
+/** A tag that is null is taken away. */
+export interface ModelPatch {
+  description?: string;
+  stage?: string; // of a version
+  tags?: { [key: string]: string | null };
+}
+
+export async function patchModel(name: string, body: ModelPatch): Promise<void> {
+  await callApi(path(name), { method: 'PATCH', body });
+}
+
+export async function deleteModel(name: string): Promise<void> {
+  await callApi(path(name), { method: 'DELETE' });
+}
+
+export async function addModelVersion(
+  name: string,
+  body: { source: string; run_id?: string; description?: string },
+): Promise<ModelVersion> {
+  return callApi<ModelVersion>(path(name, 'versions'), { method: 'POST', body });
+}
+
+export async function patchModelVersion(
+  name: string,
+  version: number,
+  body: ModelPatch,
+): Promise<void> {
+  await callApi(path(name, 'versions', version), { method: 'PATCH', body });
+}
+
+export async function deleteModelVersion(name: string, version: number): Promise<void> {
+  await callApi(path(name, 'versions', version), { method: 'DELETE' });
+}
+
+export async function putModelAlias(name: string, alias: string, version: number): Promise<void> {
+  await callApi(path(name, 'aliases', alias), { method: 'PUT', body: { version } });
+}
+
+export async function deleteModelAlias(name: string, alias: string): Promise<void> {
+  await callApi(path(name, 'aliases', alias), { method: 'DELETE' });
+}
