@@ -136,6 +136,7 @@ Result<Response> patch_version(const Api& api, const Request& request) {
   if (json.contains("metadata")) {
     KEDGE_TRY(api.artifacts.set_metadata(version, json["metadata"]));
   }
+  api.audit(request, "artifact.change", target_of(version), json);
   return json_response(dump(render(KEDGE_TRY(find_version(api, request)))));
 }
 
@@ -149,6 +150,7 @@ Result<Response> delete_version(const Api& api, const Request& request) {
 Result<Response> put_alias(const Api& api, const Request& request) {
   const auto version = KEDGE_TRY(find_version(api, request));
   KEDGE_TRY(api.artifacts.set_alias(version, request.parameter("alias")));
+  api.audit(request, "artifact.alias", target_of(version), {{"alias", request.parameter("alias")}});
   return Response{.status = 204};
 }
 
@@ -159,6 +161,9 @@ Result<Response> delete_alias(const Api& api, const Request& request) {
     return fail(ErrorKind::NotFound,
                 fmt::format("there is no alias '{}'", request.parameter("alias")));
   }
+  api.audit(request, "artifact.delete_alias",
+            fmt::format("{}/{}", request.parameter("project"), request.parameter("name")),
+            {{"alias", request.parameter("alias")}});
   return Response{.status = 204};
 }
 

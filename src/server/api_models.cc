@@ -49,6 +49,10 @@ nlohmann::json render(const store::RegisteredModel& model) {
           {"versions", std::move(versions)}};
 }
 
+std::string name_of(const std::string& model, std::int64_t version) {
+  return fmt::format("{}:v{}", model, version);
+}
+
 using Tags = std::map<std::string, std::string>;
 
 // Texts; null removes a tag.
@@ -107,6 +111,7 @@ Result<Response> create_model(const Api& api, const Request& request) {
     return error_response(409, fmt::format("there is a model '{}' already", model.name));
   }
   KEDGE_TRY(api.models.create(model, api.now_us()));
+  api.audit(request, "model.make", model.name);
   return json_response(dump(render(KEDGE_TRY(api.models.find(model.name)))), 201);
 }
 
@@ -129,6 +134,7 @@ Result<Response> patch_model(const Api& api, const Request& request) {
     KEDGE_TRY(api.models.rename(name, *other, api.now_us()));
     name = *other;
   }
+  api.audit(request, "model.change", request.parameter("model"), json);
   return json_response(dump(render(KEDGE_TRY(api.models.find(name)))));
 }
 
@@ -148,7 +154,10 @@ Result<Response> add_version(const Api& api, const Request& request) {
   draft.description = KEDGE_TRY(find_text(json, "description")).value_or("");
   draft.tags = KEDGE_TRY(parse_tags(json)).first;
   draft.user = request.caller.name;
-  return json_response(dump(render(KEDGE_TRY(api.models.add_version(draft, api.now_us())))), 201);
+  const auto version = KEDGE_TRY(api.models.add_version(draft, api.now_us()));
+  api.audit(request, "model.add_version", name_of(draft.model, version.version),
+            {{"source", draft.source}});
+  return json_response(dump(render(version)), 201);
 }
 
 Result<Response> get_version(const Api& api, const Request& request) {
@@ -161,14 +170,15 @@ Result<Response> patch_version(const Api& api, const Request& request) {
   KEDGE_TRY(check_names(json, {"description", "tags", "stage"}));
   KEDGE_TRY(api.models.patch_version(request.parameter("model"), KEDGE_TRY(version_of(request)),
                                      KEDGE_TRY(parse_model_patch(json)), api.now_us()));
+  api.audit(request, "model.change_version",
+            name_of(request.parameter("model"), KEDGE_TRY(version_of(request))), json);
   return get_version(api, request);
 }
 
 Result<Response> delete_version(const Api& api, const Request& request) {
   const std::int64_t version = KEDGE_TRY(version_of(request));
   KEDGE_TRY(api.models.remove_version(request.parameter("model"), version));
-  api.audit(request, "model.delete_version",
-            fmt::format("{}:v{}", request.parameter("model"), version));
+  api.audit(request, "model.delete_version", name_of(request.parameter("model"), version));
   return Response{.status = 204};
 }
 
@@ -180,11 +190,15 @@ Result<Response> put_alias(const Api& api, const Request& request) {
     return fail(ErrorKind::Usage, "'version' is needed");
   }
   KEDGE_TRY(api.models.set_alias(request.parameter("model"), request.parameter("alias"), *version));
+  api.audit(request, "model.alias", name_of(request.parameter("model"), *version),
+            {{"alias", request.parameter("alias")}});
   return Response{.status = 204};
 }
 
 Result<Response> delete_alias(const Api& api, const Request& request) {
   KEDGE_TRY(api.models.remove_alias(request.parameter("model"), request.parameter("alias")));
+  api.audit(request, "model.delete_alias", request.parameter("model"),
+            {{"alias", request.parameter("alias")}});
   return Response{.status = 204};
 }
 

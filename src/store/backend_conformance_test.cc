@@ -134,8 +134,8 @@ TEST_P(BackendTest, names_of_config_metrics_and_tags_are_counted_by_project) {
     return texts;
   };
   EXPECT_EQ(fields.run_count, 30U);
-  EXPECT_THAT(shown(fields.config),
-              ElementsAre("optimizer.lr 30 2 [0.1,0.01]", "seed 30 30 []", "sizes 3 1 [\"[1,2]\"]"));
+  EXPECT_THAT(shown(fields.config), ElementsAre("optimizer.lr 30 2 [0.1,0.01]", "seed 30 30 []",
+                                                "sizes 3 1 [\"[1,2]\"]"));
   EXPECT_THAT(shown(fields.metrics), ElementsAre("loss 30 0 []", "verdict 1 0 []"));
   EXPECT_THAT(shown(fields.tags), ElementsAre("all 30 0 []", "later 29 0 []", "first 1 0 []"));
   EXPECT_THAT(shown(fields.labels), ElementsAre("mlflow.user 1 0 []"));

@@ -116,8 +116,7 @@ ProjectFields Store::list_fields(const std::string& project) const {
   FieldCount count;
   for (const auto& block : index.snapshot()) {
     for (const EntryPointer& entry : block->entries) {
-      if (entry != nullptr && entry->facts.project == project &&
-          entry->facts.deleted_us == 0) {
+      if (entry != nullptr && entry->facts.project == project && entry->facts.deleted_us == 0) {
         count.add(*entry);
       }
     }

@@ -17,12 +17,14 @@ interface FieldsAnswer {
   config: { names: ConfigCount[]; total: number };
   metrics: { names: NameCount[]; total: number };
   tags: { names: NameCount[]; total: number };
+  labels: { names: NameCount[]; total: number };
 }
 
 export interface Fields {
   config: string[]; // those that differ between runs first
   differing: number; // how many of them differ
   summary: string[];
+  labels: string[];
   values: ReadonlyMap<string, string[]>; // of config keys with a few, and of "tag"
 }
 
@@ -32,13 +34,14 @@ const MOST = 5000;
 /** The names of config keys, metrics and tags that the project's runs have. */
 export async function loadFields(project: string, signal?: AbortSignal): Promise<Fields> {
   const path = `projects/${encodeURIComponent(project)}/fields?limit=${MOST}`;
-  const { config, metrics, tags } = await callApi<FieldsAnswer>(path, { signal });
+  const { config, metrics, tags, labels } = await callApi<FieldsAnswer>(path, { signal });
   const differing = config.names.filter((key) => key.value_count > 1);
   const same = config.names.filter((key) => key.value_count <= 1);
   return {
     config: [...differing, ...same].map(({ name }) => name),
     differing: differing.length,
     summary: metrics.names.map(({ name }) => name),
+    labels: labels.names.map(({ name }) => name),
     values: new Map([
       ...config.names
         .filter(({ values }) => values.length > 0)

@@ -7,9 +7,12 @@ import { parseTable } from '../lib/tables';
 import { loadAlerts } from './alerts';
 import { ApiError } from './client';
 import { loadConsole, loadRecords } from './records';
-import { fieldsOf } from './fields';
+import { loadLineage, loadVersion } from './artifacts';
+import { fieldsOf, loadFields } from './fields';
+import { loadModels } from './models';
 import { loadMetrics, loadProjects, loadRun, searchRuns } from './runs';
 import { loadSeries } from './series';
+import type { Run } from './types';
 
 const RUN = { project: 'golden', id: 'first' };
 
@@ -40,9 +43,27 @@ test('a search for named fields gives flat names, which the table finds', async 
   expect(runs.map((run) => cellOf(run, 'config.optimizer.lr'))).toEqual([0.001]);
 });
 
-test('columns are offered from the config and the metrics', async () => {
+test('names and values to choose from are the fields of the project', async () => {
+  answerWith('fields');
+  expect(await loadFields('golden')).toEqual({
+    config: ['optimizer.lr', 'optimizer.name', 'sizes'],
+    differing: 0,
+    summary: ['val/loss'],
+    labels: ['mlflow.user'],
+    values: new Map([
+      ['config.optimizer.lr', ['0.001']],
+      ['config.optimizer.name', ['adamw']],
+      ['config.sizes', ['[1,2]']],
+      ['tag', ['paper']],
+    ]),
+  });
+});
+
+test('a search says which names no run has', async () => {
   answerWith('runs_search');
-  const { runs } = await searchRuns({ project: 'golden' });
+  const { runs, warnings } = await searchRuns({ project: 'golden' });
+  expect(warnings).toEqual(["no run has the metric 'val/los'; did you mean 'val/loss'?"]);
+  expect(cellOf(runs[0] as Run, 'label.mlflow.user')).toBe('ann');
   expect(fieldsOf(runs)).toEqual({
     config: ['optimizer.lr', 'optimizer.name', 'sizes'],
     differing: 0,
@@ -68,7 +89,10 @@ test('metrics, projects, console and alerts', async () => {
   const { lines, total } = await loadConsole(RUN, 0, 10);
   expect([total, lines.map((line) => line.n)]).toEqual([2, [0, 1]]);
   answerWith('alerts');
-  expect((await loadAlerts('golden'))[0]?.body).toMatchObject({ title: 'a', level: 'warning' });
+  expect((await loadAlerts('golden'))[0]).toMatchObject({
+    name: 'first',
+    body: { title: 'a', level: 'warning' },
+  });
 });
 
 test('a table has its images and its NaN, a confusion matrix its classes', async () => {
@@ -82,6 +106,34 @@ test('a table has its images and its NaN, a confusion matrix its classes', async
     counts: [
       [3, 1],
       [0, 4],
+    ],
+  });
+});
+
+test('an artifact, its lineage, and the model that was made of it', async () => {
+  answerWith('artifact_version');
+  expect(await loadVersion('golden', 'resnet', 'best')).toMatchObject({
+    version: 'v0',
+    description: 'the small one',
+    metadata: { depth: 18 },
+    made_by: RUN,
+  });
+  answerWith('lineage');
+  expect((await loadLineage('golden', 'resnet', 'v0')).edges).toEqual([
+    { from: 'run:golden/first', to: 'artifact:golden/resnet:v0' },
+  ]);
+  answerWith('models');
+  expect((await loadModels())[0]).toMatchObject({
+    name: 'classifier',
+    aliases: { champion: 1 },
+    versions: [
+      {
+        version: 1,
+        stage: 'Production',
+        aliases: ['champion'],
+        source: { project: 'golden', artifact: 'resnet', version: 'v0' },
+        tags: { reviewed: 'yes' },
+      },
     ],
   });
 });

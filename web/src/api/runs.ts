@@ -49,7 +49,10 @@ export async function loadRuns(
   return ids.flatMap((id) => byId.get(id) ?? []);
 }
 
-export type RunPatch = Partial<Pick<Run, 'name' | 'notes' | 'tags' | 'group' | 'job_type'>>;
+/** A label that is null is taken away. */
+export type RunPatch = Partial<Pick<Run, 'name' | 'notes' | 'tags' | 'group' | 'job_type'>> & {
+  labels?: { [name: string]: string | null };
+};
 
 export async function patchRun(run: RunRef, body: RunPatch): Promise<Run> {
   return callApi<Run>(runPath(run), { method: 'PATCH', body });

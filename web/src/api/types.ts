@@ -6,7 +6,17 @@ export type WireNumber = number | 'NaN' | 'Infinity' | '-Infinity';
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
-export type RunState = 'running' | 'finished' | 'failed' | 'crashed' | 'preempted';
+export const RUN_STATES = [
+  'running',
+  'finished',
+  'failed',
+  'crashed',
+  'preempted',
+  'pending',
+  'stopped',
+] as const;
+
+export type RunState = (typeof RUN_STATES)[number];
 
 export interface MetricSummary {
   last: Json; // a number (WireNumber), or whatever was set by hand
@@ -30,7 +40,8 @@ export interface Run {
   job_type?: string;
   notes?: string;
   tags: string[];
-  source?: string;
+  source?: string; // kedge, wandb, mlflow
+  labels?: { [name: string]: string }; // texts by name: what MLflow calls tags
   attempt?: number;
   last_step?: number;
   archived?: boolean;
