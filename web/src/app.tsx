@@ -1,7 +1,7 @@
 import { useEffect } from 'preact/hooks';
 import { isShared, loginNeeded, reachable } from './api/client';
 import { helpOpen, useKeys } from './lib/keys';
-import { PROJECT_PAGES } from './lib/project_pages';
+import { PROJECT_PAGES, queryFor } from './lib/project_pages';
 import { go, route } from './lib/router';
 import { followSession } from './lib/session';
 import { toggleTheme } from './lib/theme';
@@ -25,7 +25,7 @@ export function App() {
       keys,
       does: `go to ${name}`,
       run: () => {
-        if (project) go(['p', project, name]);
+        if (project) go(['p', project, name], queryFor(name, page, route.value.query));
       },
     })),
   ]);

@@ -1,8 +1,9 @@
-import { useMemo } from 'preact/hooks';
+import { useMemo, useRef } from 'preact/hooks';
 import type { View } from '../lib/view';
 import { Empty } from '../ui/empty';
 import { Icon } from '../ui/icon';
 import type { PlotRun } from './drawing';
+import { useSize } from './element_size';
 import { FullChart } from './full_chart';
 import { MetricChart } from './metric_chart';
 import { sectionOf, sectionsOf } from './sections';
@@ -16,30 +17,23 @@ interface Props {
   onView: (patch: Partial<View>, push?: boolean) => void;
 }
 
-const MIN_WIDTH = 265;
+const MIN_WIDTH = 280;
 const HEIGHT = 200;
 
 /** One chart for each metric, in sections by prefix. */
 export function ChartPane({ runs, metrics, kind = 'metric', view, turn, onView }: Props) {
   const sections = useMemo(() => sectionsOf(metrics, view.find), [metrics, view.find]);
-  if (runs.length === 0) {
-    return (
-      <Empty title="No run chosen">
-        <p>
-          Choose runs in the table (a click on the mark at their left, or <kbd>x</kbd>) and their
-          curves appear here.
-        </p>
-      </Empty>
-    );
-  }
-  const columns =
-    view.perRow > 0
-      ? `repeat(${view.perRow}, minmax(0, 1fr))`
-      : `repeat(auto-fill, minmax(min(${MIN_WIDTH}px, 100%), 1fr))`;
+  const pane = useRef<HTMLDivElement>(null);
+  const { width } = useSize(pane);
+  // The same columns in every section, and no more than the fullest of them has charts for.
+  const most = Math.max(1, ...sections.map((section) => section.metrics.length));
+  const fitting = Math.max(1, Math.min(most, Math.floor(width / MIN_WIDTH)));
+  const shown = runs.length > 0 && width > 0 ? sections : [];
+  const columns = `repeat(${view.perRow || fitting}, minmax(0, 1fr))`;
   const shared = { runs, kind, view, turn, onView };
   return (
-    <>
-      {sections.map((section) => {
+    <div ref={pane}>
+      {shown.map((section) => {
         const isClosed = view.closed.includes(section.name || '-');
         return (
           <section key={section.name} class="section" aria-label={section.name || 'metrics'}>
@@ -69,9 +63,21 @@ export function ChartPane({ runs, metrics, kind = 'metric', view, turn, onView }
           </section>
         );
       })}
-      {sections.length === 0 && <NoCharts find={view.find} />}
+      {runs.length === 0 && <NoRun />}
+      {runs.length > 0 && sections.length === 0 && <NoCharts find={view.find} />}
       {view.full && <FullChart metric={view.full} metrics={metrics} {...shared} />}
-    </>
+    </div>
+  );
+}
+
+function NoRun() {
+  return (
+    <Empty title="No run chosen">
+      <p>
+        Choose runs in the table (a click on the mark at their left, or <kbd>x</kbd>) and their
+        curves appear here.
+      </p>
+    </Empty>
   );
 }
 

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Run } from '../api/types';
 import type { Axis } from '../lib/axes';
+import { columnTitle } from '../lib/columns';
 import { cellOf } from '../lib/flatten';
 import { formatNumber } from '../lib/numbers';
 import { rampAt } from '../lib/ramp';
@@ -92,14 +93,14 @@ export function ScatterPlot({ runs, x, y, colour }: Props) {
           </g>
         ))}
         <text class="axis-name" x={(LEFT + width) / 2} y={HEIGHT - 6} text-anchor="middle">
-          {x.column}
+          {columnTitle(x.column)}
         </text>
         <text
           class="axis-name"
           transform={`translate(13 ${HEIGHT / 2}) rotate(-90)`}
           text-anchor="middle"
         >
-          {y.column}
+          {columnTitle(y.column)}
         </text>
       </svg>
       <canvas
@@ -115,7 +116,8 @@ export function ScatterPlot({ runs, x, y, colour }: Props) {
             const value = cellOf(near, axis.column);
             return (
               <div key={axis.column} class="muted">
-                {axis.column} {typeof value === 'number' ? formatNumber(value) : String(value)}
+                {columnTitle(axis.column)}{' '}
+                {typeof value === 'number' ? formatNumber(value) : String(value)}
               </div>
             );
           })}

@@ -43,12 +43,14 @@ const FACTS = [
   'job_type',
   'notes',
   'sweep',
+  'source',
 ] as const;
 
-/** The value of a run in a column: a fact, config.KEY, summary.KEY or summary.KEY.min|max. */
+/** The value in a column: a fact, config.KEY, label.NAME, summary.KEY or its .min and .max. */
 export function cellOf(run: Run, column: string): Cell {
   if (column.startsWith('config.')) return plain(atPath(run.config, column.slice(7)));
   if (column.startsWith('summary.')) return summaryOf(run, column.slice(8));
+  if (column.startsWith('label.')) return run.labels?.[column.slice(6)];
   if (column === 'tags') return run.tags.join(', ');
   if (column === 'created') return run.created_us;
   if (column === 'duration') return durationOf(run);

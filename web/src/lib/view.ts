@@ -162,3 +162,9 @@ export function writeView(
   }
   return out;
 }
+
+/** Which runs it is about: what goes along from the table to a comparison and back. */
+export function carriedQuery(query: URLSearchParams): URLSearchParams {
+  const codes = [CODES.filter, CODES.order, CODES.selected, CODES.archived];
+  return new URLSearchParams([...query].filter(([key]) => codes.some((code) => code.key === key)));
+}

@@ -7,16 +7,6 @@ import { formatAgo, formatDate, formatDuration, formatNumber } from '../lib/numb
 import { StateMark } from '../ui/state_mark';
 import { groupCell } from './run_rows';
 
-export function columnTitle(column: string): string {
-  return column.replace(/^(config|summary)\./, '').replace('last_step', 'step');
-}
-
-const TEXT = new Set(['state', 'tags', 'user', 'host', 'group', 'job_type', 'notes', 'id', 'name']);
-
-export function isNumeric(column: string): boolean {
-  return !TEXT.has(column);
-}
-
 export function formatCell(value: Cell, column: string): string {
   if (value === undefined || value === null) return '';
   if (column === 'created' && typeof value === 'number') return formatAgo(value, now.value);

@@ -1,5 +1,5 @@
 // How wide the columns of the runs table are: as the reader set them, else by what is in them.
-import { columnTitle } from './cell';
+import { columnTitle } from '../lib/columns';
 
 export const NAME = 'name';
 export const LEAST_WIDTH = 48;

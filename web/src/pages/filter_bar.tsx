@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Fields } from '../api/fields';
 import type { ApiError } from '../api/client';
+import { RUN_STATES } from '../api/types';
 import { FACTS, offersAt } from '../lib/query_words';
 import { Icon } from '../ui/icon';
 
@@ -116,10 +117,8 @@ export function FilterBar({ value, fields, error, warnings, onChange }: Props) {
   );
 }
 
-const STATES = ['running', 'finished', 'failed', 'crashed', 'preempted'];
-
 function fieldValues(fields: Fields | undefined): Map<string, readonly string[]> {
-  return new Map<string, readonly string[]>([['state', STATES], ...(fields?.values ?? [])]);
+  return new Map<string, readonly string[]>([['state', RUN_STATES], ...(fields?.values ?? [])]);
 }
 
 function fieldNames(fields: Fields | undefined): string[] {
@@ -128,6 +127,7 @@ function fieldNames(fields: Fields | undefined): string[] {
     ...FACTS,
     ...fields.summary,
     ...fields.config.map((key) => `config.${key}`),
+    ...fields.labels.map((name) => `label.${name}`),
     'and',
     'or',
     'not',

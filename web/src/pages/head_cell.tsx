@@ -1,9 +1,10 @@
 import { useRef } from 'preact/hooks';
-import { columnTitle, isNumeric } from './cell';
-import { LEAST_WIDTH, NAME } from './column_widths';
+import { columnTitle } from '../lib/columns';
+import { LEAST_WIDTH } from './column_widths';
 
 interface Props {
   column: string;
+  isNumber: boolean;
   order: string;
   onOrder: (column: string) => void;
   /** While the edge is dragged; 0 gives the column back its usual width. */
@@ -11,7 +12,7 @@ interface Props {
 }
 
 /** The title of a column: a click orders by it, its right edge is dragged to make it wider. */
-export function HeadCell({ column, order, onOrder, onWidth }: Props) {
+export function HeadCell({ column, isNumber, order, onOrder, onWidth }: Props) {
   const isSorted = order.replace(/^-/, '') === column;
   const isFalling = order.startsWith('-');
   const sort = isSorted ? (isFalling ? 'descending' : 'ascending') : 'none';
@@ -19,7 +20,7 @@ export function HeadCell({ column, order, onOrder, onWidth }: Props) {
     <div class="cell" role="columnheader" aria-sort={sort}>
       <button
         type="button"
-        class={isNumeric(column) && column !== NAME ? 'num' : ''}
+        class={isNumber ? 'num' : ''}
         title={`${column}: sort`}
         onClick={() => onOrder(column)}
       >

@@ -1,4 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import type { Run } from '../api/types';
+import { numericOf } from '../lib/columns';
 import type { View } from '../lib/view';
 import { useWindow } from '../ui/virtual_list';
 import { layoutOf, NAME } from './column_widths';
@@ -29,6 +31,7 @@ export function RunsTable({ rows, view, setView, cursor, colours, actions }: Pro
   const [dragged, setDragged] = useState<Record<string, number> | null>(null);
   const all = [NAME, ...columns];
   const layout = layoutOf(all, dragged ?? view.widths, view.group !== '');
+  const numbers = useMemo(() => numericOf(columns, runsOf(rows)), [columns, rows]);
   const stable = useStableActions(actions);
   useKeepInView(box, cursor);
   useAside(box);
@@ -46,6 +49,7 @@ export function RunsTable({ rows, view, setView, cursor, colours, actions }: Pro
             <HeadCell
               key={column}
               column={column}
+              isNumber={numbers.has(column)}
               order={view.order}
               onOrder={() => setView({ order: view.order === column ? `-${column}` : column })}
               onWidth={onWidth}
@@ -58,7 +62,13 @@ export function RunsTable({ rows, view, setView, cursor, colours, actions }: Pro
             // own place, so that those that stay are not painted again.
             const at = first + i;
             const key = at % POOL;
-            const shared = { columns, actions: stable, top: at * ROW, isAtCursor: at === cursor };
+            const shared = {
+              columns,
+              numbers,
+              actions: stable,
+              top: at * ROW,
+              isAtCursor: at === cursor,
+            };
             return row.kind === 'group' ? (
               <GroupLine
                 key={key}
@@ -74,6 +84,10 @@ export function RunsTable({ rows, view, setView, cursor, colours, actions }: Pro
       </div>
     </div>
   );
+}
+
+function runsOf(rows: readonly Row[]): Run[] {
+  return rows.slice(0, 200).flatMap((row) => (row.kind === 'run' ? row.run : row.runs));
 }
 
 /** The same functions for as long as the table lives: a line is drawn again only for its data. */

@@ -6,7 +6,7 @@ import { litRun } from '../charts/hover';
 import { linkTo } from '../lib/router';
 import { Icon } from '../ui/icon';
 import { StateMark } from '../ui/state_mark';
-import { GroupCellView, isNumeric, RunCell } from './cell';
+import { GroupCellView, RunCell } from './cell';
 import type { GroupRow, RunRow } from './run_rows';
 
 export interface LineActions {
@@ -17,6 +17,7 @@ export interface LineActions {
 
 interface Shared {
   columns: string[];
+  numbers: ReadonlySet<string>; // columns
   top: number; // of the line in the table
   colour: string | undefined; // of the lines in the charts; undefined: not plotted
   isAtCursor: boolean;
@@ -28,7 +29,15 @@ function useLit(name: string): boolean {
   return useMemo(() => computed(() => litRun.value === name), [name]).value;
 }
 
-function RunLineView({ row, columns, top, colour, isAtCursor, actions }: Shared & { row: RunRow }) {
+function RunLineView({
+  row,
+  columns,
+  numbers,
+  top,
+  colour,
+  isAtCursor,
+  actions,
+}: Shared & { row: RunRow }) {
   const { run } = row;
   const isLit = useLit(run.id);
   return (
@@ -64,7 +73,7 @@ function RunLineView({ row, columns, top, colour, isAtCursor, actions }: Shared 
         </button>
       </div>
       {columns.map((column) => (
-        <div key={column} class={`cell clip ${isNumeric(column) ? 'num' : ''}`} role="gridcell">
+        <div key={column} class={`cell clip ${numbers.has(column) ? 'num' : ''}`} role="gridcell">
           <RunCell run={run} column={column} />
         </div>
       ))}
@@ -77,6 +86,7 @@ export const RunLine = memo(RunLineView);
 function GroupLineView({
   row,
   columns,
+  numbers,
   top,
   colour,
   isAtCursor,
@@ -109,7 +119,7 @@ function GroupLineView({
         </button>
       </div>
       {columns.map((column) => (
-        <div key={column} class={`cell clip ${isNumeric(column) ? 'num' : ''}`} role="gridcell">
+        <div key={column} class={`cell clip ${numbers.has(column) ? 'num' : ''}`} role="gridcell">
           <GroupCellView runs={row.runs} column={column} />
         </div>
       ))}

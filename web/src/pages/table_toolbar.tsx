@@ -29,13 +29,15 @@ const FACTS = [
   'job_type',
   'notes',
   'attempt',
+  'source',
   'id',
 ];
-const GROUPS = ['group', 'job_type', 'user', 'host', 'state', 'sweep'];
+const GROUPS = ['group', 'job_type', 'user', 'host', 'state', 'sweep', 'source'];
 
 export function TableToolbar({ view, setView, fields, count, total, plotted, isLoading }: Props) {
   const config = (fields?.config ?? []).map((key) => `config.${key}`);
   const summary = (fields?.summary ?? []).map((key) => `summary.${key}`);
+  const labels = (fields?.labels ?? []).map((name) => `label.${name}`);
   const differing = config.slice(0, fields?.differing ?? 0);
   const same = config.slice(fields?.differing ?? 0);
   const groups = view.group ? view.group.split(',') : [];
@@ -77,6 +79,7 @@ export function TableToolbar({ view, setView, fields, count, total, plotted, isL
               groups={[
                 { label: 'Config, where runs differ', keys: differing },
                 { label: 'Facts', keys: GROUPS },
+                { label: 'Labels', keys: labels },
                 { label: 'Config, the same in all', keys: same },
               ]}
               title={short}
@@ -107,6 +110,7 @@ export function TableToolbar({ view, setView, fields, count, total, plotted, isL
                     keys: differing.filter(notIn(view.columns)),
                   },
                   { label: 'Facts', keys: FACTS.filter(notIn(view.columns)) },
+                  { label: 'Labels', keys: labels.filter(notIn(view.columns)) },
                   {
                     label: 'Metrics: least and greatest',
                     keys: extremes(summary).filter(notIn(view.columns)),
@@ -160,7 +164,7 @@ export function TableToolbar({ view, setView, fields, count, total, plotted, isL
 }
 
 function short(key: string): string {
-  return key.replace(/^(config|summary)\./, '');
+  return key.replace(/^(config|summary|label)\./, '');
 }
 
 function toggle(list: readonly string[], key: string): string[] {

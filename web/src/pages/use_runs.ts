@@ -38,11 +38,11 @@ export function shownColumns(columns: string[], fields: Fields | undefined): str
   return [...metrics, ...config.map((key) => `config.${key}`), ...columns];
 }
 
-/** The names of config and summary values that the view needs. */
+/** The names of config, summary and label values that the view needs. */
 export function neededFields(view: View): string[] {
   const names = [...view.columns, view.order.replace(/^-/, ''), ...view.group.split(',')];
   if (view.colourBy !== 'run') names.push(view.colourBy);
-  return [...new Set(names.filter((name) => /^(config|summary)\./.test(name)))];
+  return [...new Set(names.filter((name) => /^(config|summary|label)\./.test(name)))];
 }
 
 function fullFilter(view: View): string {

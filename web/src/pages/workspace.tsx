@@ -67,6 +67,7 @@ export function Workspace({ project }: { project: string }) {
     return <ErrorNote error={loaded.error} onRetry={loaded.reload} />;
   }
   const isBare = !loaded.isFirstLoad && runs.length === 0 && !view.filter && !loaded.error;
+  const isFilteredOut = !loaded.isFirstLoad && runs.length === 0 && view.filter !== '';
   return (
     <div class="work">
       <div class="work-head">
@@ -101,9 +102,9 @@ export function Workspace({ project }: { project: string }) {
               plotted={stable.length}
               isLoading={loaded.isFirstLoad}
             />
-            {isBare ? (
-              <NoRuns project={project} />
-            ) : (
+            {isBare && <NoRuns project={project} />}
+            {isFilteredOut && <NoMatch onClear={() => setView({ filter: '' })} />}
+            {!isBare && !isFilteredOut && (
               <RunsTable
                 {...{ rows, view, setView, cursor, colours }}
                 actions={{ plot, open: fold, menu: (run, at) => setMenu({ run, at }) }}
@@ -124,7 +125,7 @@ export function Workspace({ project }: { project: string }) {
           <div class="pane charts">
             <ChartToolbar view={view} metrics={metrics} onView={setView} />
             <div class="under">
-              {!loaded.isFirstLoad && (
+              {!loaded.isFirstLoad && runs.length > 0 && (
                 <ChartPane
                   runs={stable}
                   metrics={metrics}
@@ -146,6 +147,15 @@ export function Workspace({ project }: { project: string }) {
         />
       )}
     </div>
+  );
+}
+
+function NoMatch({ onClear }: { onClear: () => void }) {
+  return (
+    <Empty title="No run matches">
+      <p>Every run of this project is left out by the filter.</p>
+      <Button onClick={onClear}>Clear the filter</Button>
+    </Empty>
   );
 }
 

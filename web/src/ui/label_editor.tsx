@@ -3,11 +3,12 @@ import { Chips } from './chips';
 
 interface Props {
   labels: { [key: string]: string };
+  noun?: string;
   onChange: (change: { [key: string]: string | null }) => void; // null takes one away
 }
 
 /** Names with values, written "name=value". */
-export function LabelEditor({ labels, onChange }: Props) {
+export function LabelEditor({ labels, noun = 'label', onChange }: Props) {
   const texts = Object.entries(labels).map(([key, value]) => (value ? `${key}=${value}` : key));
   const split = (text: string): [string, string] => {
     const mark = text.indexOf('=');
@@ -23,5 +24,5 @@ export function LabelEditor({ labels, onChange }: Props) {
       if (key !== undefined) onChange({ [key]: null });
     },
   };
-  return <Chips values={texts} noun="tag" hint="name=value" {...change} />;
+  return <Chips values={texts} noun={noun} hint="name=value" {...change} />;
 }

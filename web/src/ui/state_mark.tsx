@@ -30,6 +30,10 @@ function shapeOf(state: RunState) {
       return <path d="M6 1.8 11 10.3H1zM6 5v2.4M6 8.8v.1" {...line} stroke-width={1.3} />;
     case 'preempted':
       return <path d="M4.2 2.8v6.4M7.8 2.8v6.4" {...line} stroke-linecap="round" />;
+    case 'stopped':
+      return <rect x="3" y="3" width="6" height="6" fill="currentColor" />;
+    case 'pending':
+      return <circle cx="6" cy="6" r="4" {...line} stroke-dasharray="2 2" />;
     default:
       return <circle cx="6" cy="6" r="3" {...line} />;
   }

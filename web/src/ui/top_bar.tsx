@@ -2,9 +2,9 @@ import { stream } from '../api/events';
 import { isShared } from '../api/client';
 import { loadProjects } from '../api/runs';
 import { helpOpen } from '../lib/keys';
-import { PROJECT_PAGES } from '../lib/project_pages';
+import { PROJECT_PAGES, queryFor } from '../lib/project_pages';
 import { useResource } from '../lib/resource';
-import { go, linkTo } from '../lib/router';
+import { go, linkTo, route } from '../lib/router';
 import { mayAdmin, me } from '../lib/session';
 import { isDark, toggleTheme } from '../lib/theme';
 import { Button } from './button';
@@ -30,7 +30,7 @@ export function TopBar({ project, page }: Props) {
             {PROJECT_PAGES.map(({ name, title }) => (
               <a
                 key={name}
-                href={linkTo(['p', project, name])}
+                href={linkTo(['p', project, name], queryFor(name, page, route.value.query))}
                 aria-current={
                   name === page || (name === 'runs' && page === 'run') ? 'page' : undefined
                 }
@@ -58,7 +58,7 @@ export function TopBar({ project, page }: Props) {
           </Button>
           {mayAdmin.value && (
             <a class="button plain" href="#/admin">
-              Admin
+              Administration
             </a>
           )}
           {!isShared && (

@@ -1,3 +1,5 @@
+import { columnTitle } from '../../lib/columns';
+
 interface Props {
   label: string;
   value: string;
@@ -23,7 +25,7 @@ export function ColumnSelect({ label, value, config, summary, none, onPick }: Pr
           <optgroup key={group.name} label={group.name}>
             {group.columns.map((column) => (
               <option key={column} value={column}>
-                {column.replace(/^(config|summary)\./, '')}
+                {columnTitle(column)}
               </option>
             ))}
           </optgroup>

@@ -8,6 +8,7 @@ import { Empty } from '../../ui/empty';
 import { ErrorNote } from '../../ui/error_note';
 import { FilterBar } from '../filter_bar';
 import { searchView } from '../use_runs';
+import { carriedQuery } from '../../lib/view';
 import { useView } from '../use_view';
 import { ViewsMenu } from '../views_menu';
 import { Bars } from './bars';
@@ -83,7 +84,7 @@ export function ComparePage({ project }: { project: string }) {
               all runs of the filter
             </Button>
           )}
-          <a class="push" href={linkTo(['p', project, 'runs'], runsQuery())}>
+          <a class="push" href={linkTo(['p', project, 'runs'], carriedQuery(route.value.query))}>
             their curves
           </a>
         </div>
@@ -101,14 +102,4 @@ export function ComparePage({ project }: { project: string }) {
       </div>
     </div>
   );
-}
-
-/** The filter and the chosen runs, without what only this page knows. */
-function runsQuery(): URLSearchParams {
-  const query = new URLSearchParams();
-  ['f', 'o', 'sel', 'arch'].forEach((key) => {
-    const value = route.value.query.get(key);
-    if (value) query.set(key, value);
-  });
-  return query;
 }

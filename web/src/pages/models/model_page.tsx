@@ -61,6 +61,7 @@ export function ModelPage({ project, name }: { project: string; name: string }) 
           <Fact name="tags">
             <LabelEditor
               labels={model.tags}
+              noun="tag"
               onChange={(tags) => void change(() => patchModel(name, { tags }))}
             />
           </Fact>

@@ -37,7 +37,7 @@ export function ModelVersionRow({ model, version, change }: Props) {
     onRemove: (alias: string) => void change(() => deleteModelAlias(model, alias)),
   };
   return (
-    <li>
+    <li aria-label={`Version ${number}`}>
       <div class="row wrap">
         <b class="version">v{number}</b>
         <select
@@ -72,6 +72,7 @@ export function ModelVersionRow({ model, version, change }: Props) {
         <Source version={version} />
         <LabelEditor
           labels={version.tags}
+          noun="tag"
           onChange={(tags) => void change(() => patchModelVersion(model, number, { tags }))}
         />
       </div>

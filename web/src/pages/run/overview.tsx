@@ -4,6 +4,8 @@ import { attempt } from '../../lib/attempt';
 import { flatten, plain } from '../../lib/flatten';
 import { formatDate, formatNumber, fromWire } from '../../lib/numbers';
 import { linkTo } from '../../lib/router';
+import { Fact, Facts } from '../../ui/facts';
+import { LabelEditor } from '../../ui/label_editor';
 import { TextEditor } from '../../ui/text_editor';
 import { ConfigTable } from './config_table';
 import { TagEditor } from './tag_editor';
@@ -22,20 +24,26 @@ export function Overview({ run, onChanged }: Props) {
         <div>
           <section>
             <h2>Run</h2>
-            <dl class="facts">
+            <Facts>
               {factsOf(run).map(([name, value]) => (
-                <div key={name}>
-                  <dt>{name}</dt>
-                  <dd>{value}</dd>
-                </div>
+                <Fact key={name} name={name}>
+                  {value}
+                </Fact>
               ))}
-              <div>
-                <dt>tags</dt>
-                <dd>
-                  <TagEditor run={run} onChanged={onChanged} />
-                </dd>
-              </div>
-            </dl>
+              <Fact name="tags">
+                <TagEditor run={run} onChanged={onChanged} />
+              </Fact>
+              {(run.source !== 'kedge' || Object.keys(run.labels ?? {}).length > 0) && (
+                <Fact name="labels">
+                  <LabelEditor
+                    labels={run.labels ?? {}}
+                    onChange={(labels) =>
+                      void attempt(() => patchRun(run, { labels })).then(onChanged)
+                    }
+                  />
+                </Fact>
+              )}
+            </Facts>
             <TextEditor
               value={run.notes ?? ''}
               label="Notes"
@@ -53,14 +61,13 @@ export function Overview({ run, onChanged }: Props) {
           {Object.keys(environment).length > 0 && (
             <section>
               <h2>Environment</h2>
-              <dl class="facts">
+              <Facts>
                 {Object.entries(environment).map(([name, value]) => (
-                  <div key={name}>
-                    <dt>{name}</dt>
-                    <dd class="mono">{String(plain(value as Json))}</dd>
-                  </div>
+                  <Fact key={name} name={name}>
+                    <span class="mono">{String(plain(value as Json))}</span>
+                  </Fact>
                 ))}
-              </dl>
+              </Facts>
             </section>
           )}
         </div>
@@ -86,7 +93,7 @@ function factsOf(run: Run): [string, preact.ComponentChildren][] {
     ['went on from', run.parent ? link(run.parent) : ''],
     ['sweep', run.sweep],
   ];
-  return facts.filter(([, value]) => value !== undefined && value !== null && value !== '');
+  return facts;
 }
 
 function SummaryTable({ run }: { run: Run }) {
