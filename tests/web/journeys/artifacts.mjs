@@ -38,7 +38,9 @@ async function versionsAreChanged({ page, server }) {
   await dialog.getByLabel('What is new').fill('longer schedule');
   await dialog.getByRole('button', { name: 'Register' }).click();
   await page.getByRole('heading', { name: 'classifier' }).waitFor();
-  await page.getByText('longer schedule').waitFor();
+  const news = page.getByLabel('What is new in version 2');
+  await news.waitFor();
+  assert.equal(await news.inputValue(), 'longer schedule');
 }
 
 async function models({ page, server }) {
@@ -50,7 +52,7 @@ async function models({ page, server }) {
     async () => (await model()).versions.some((v) => v.stage === 'Production' && v.version === 1),
     'version 1 is in production',
   );
-  const first = page.getByRole('listitem').filter({ hasText: 'v1' });
+  const first = page.getByRole('listitem', { name: 'Version 1' });
   await first.getByLabel('Add an alias').fill('champion');
   await page.keyboard.press('Enter');
   await until(async () => (await model()).aliases.champion === 1, 'it is the champion');

@@ -43,9 +43,10 @@ async function filter({ page, server }) {
   await page.locator('#filter').fill('val/acuracy > 0.7');
   await problem.getByText("did you mean 'val/accuracy'").waitFor();
   await page.locator('#filter').fill('config.optimizer.name = ');
-  await page.getByRole('option').first().waitFor();
+  const offer = page.getByRole('listbox').getByRole('option');
+  await offer.first().waitFor();
   assert.deepEqual(
-    (await page.getByRole('option').allInnerTexts()).sort(),
+    (await offer.allInnerTexts()).sort(),
     ['adamw', 'lion', 'sgd'],
     'the values that runs have',
   );
@@ -89,6 +90,7 @@ async function savedViews({ page, server }) {
   await page.getByLabel('Name of the view').fill('for the paper');
   await page.keyboard.press('Enter');
   await page.getByText('View for the paper saved').waitFor();
+  await page.keyboard.press('Escape');
   await page.goto(at(server, 'runs'));
   await until(async () => Number(await count(page)) > papers, 'all runs');
   await page.getByRole('button', { name: 'Saved views' }).click();
