@@ -2,8 +2,8 @@
 #
 # Builds and runs everything .ci/run runs: unit tests, command-line transcripts, a training that is
 # killed again and again and one whose disk is full, every way into a server that is killed,
-# frozen and behind a bad network, the web page's own checks and, where there is a Chromium, ten
-# journeys through it, the commands in the documentation, library dependencies, the tools' own
+# frozen and behind a bad network, the web page's own checks and, where there is a Chromium, the
+# journeys of its users, the commands in the documentation, library dependencies, the tools' own
 # tests, five seconds each of three fuzzers where there is a clang with libFuzzer, lint without
 # clang-tidy.
 # A part prints one line when it passes and its output when it does not.
