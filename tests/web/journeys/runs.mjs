@@ -82,6 +82,27 @@ async function columnWidths({ page, server }) {
   assert.doesNotMatch(page.url(), /w=/);
 }
 
+async function pinned({ page, server }) {
+  await page.goto(at(server, 'runs?l=table&f=config.optimizer.name+%3D+lion'));
+  await rowOf(page, 'lion-2-3').waitFor();
+  await rowOf(page, 'lion-0-1').hover();
+  await page.getByRole('button', { name: 'More for lion-0-1' }).click();
+  await page.getByRole('button', { name: 'Keep at the top' }).click();
+  const first = page.locator('.strip .line').first();
+  await first.getByRole('link', { name: 'lion-0-1' }).waitFor();
+  assert.match(page.url(), /pin=lion-0-1/);
+  await page.locator('#filter').fill('config.optimizer.name = sgd');
+  await rowOf(page, 'sgd-2-3').waitFor();
+  await rowOf(page, 'lion-2-3').waitFor({ state: 'detached' });
+  await first.getByRole('link', { name: 'lion-0-1' }).waitFor();
+  const wanted = plannedRuns().filter((plan) => plan.optimizer === 'sgd').length;
+  assert.equal(Number(await count(page)), wanted, 'it is not one of the filter');
+  await first.hover();
+  await page.getByRole('button', { name: 'More for lion-0-1' }).click();
+  await page.getByRole('button', { name: 'Let go from the top' }).click();
+  await rowOf(page, 'lion-0-1').waitFor({ state: 'detached' });
+}
+
 async function savedViews({ page, server }) {
   await page.goto(at(server, 'runs?f=tag+%3D+paper&s=0.6&l=split'));
   const papers = plannedRuns().filter((plan) => plan.seed === 1).length;
@@ -153,6 +174,7 @@ export const runs = {
   'live run appears': liveRunAppears,
   filter,
   'column widths': columnWidths,
+  'pinned runs': pinned,
   'saved views': savedViews,
   keyboard,
   alerts,

@@ -11,6 +11,7 @@ export interface View {
   group: string;
   colourBy: string; // run | group
   selected: string[]; // empty: the first runs of the table
+  pinned: string[]; // runs that stay at the top of the table
   x: XAxis;
   logX: boolean;
   logY: boolean;
@@ -37,6 +38,7 @@ export const DEFAULT_VIEW: View = {
   group: '',
   colourBy: 'run',
   selected: [],
+  pinned: [],
   x: 'step',
   logX: false,
   logY: false,
@@ -108,6 +110,7 @@ const CODES: Record<keyof View, Code> = {
   group: text('g'),
   colourBy: text('cb'),
   selected: list('sel'),
+  pinned: list('pin'),
   x: text('x'),
   logX: flag('lx'),
   logY: flag('ly'),

@@ -10,6 +10,7 @@ const full: View = {
   group: 'config.optimizer.name',
   colourBy: 'group',
   selected: ['20261115-a', '20261115-b'],
+  pinned: ['baseline'],
   x: 'relative',
   logX: true,
   logY: true,

@@ -10,12 +10,14 @@ import { say } from '../ui/toast';
 interface Props {
   run: Run;
   anchor: HTMLElement;
+  isPinned: boolean;
+  onPin: () => void; // to the top, or back
   onClose: () => void;
   onChanged: () => void;
 }
 
 /** What can be done to one run. Deleting asks first. */
-export function RunMenu({ run, anchor, onClose, onChanged }: Props) {
+export function RunMenu({ run, anchor, isPinned, onPin, onClose, onChanged }: Props) {
   const isArchived = run.tags.includes(ARCHIVED);
   const change = async (tags: string[], done: string) => {
     onClose();
@@ -50,6 +52,16 @@ export function RunMenu({ run, anchor, onClose, onChanged }: Props) {
         }}
       >
         Copy the id <span class="faint mono">{run.id}</span>
+      </button>
+      <button
+        type="button"
+        class="item"
+        onClick={() => {
+          onPin();
+          onClose();
+        }}
+      >
+        {isPinned ? 'Let go from the top' : 'Keep at the top'}
       </button>
       {mayWrite.value && (
         <>

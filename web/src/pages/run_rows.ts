@@ -8,6 +8,7 @@ export interface RunRow {
   kind: 'run';
   run: Run;
   isInGroup: boolean;
+  isPinned?: boolean; // stands at the top, whatever the order is
 }
 
 export interface GroupRow {
@@ -28,6 +29,15 @@ export function groupName(run: Run, by: string): string {
 
 function textOf(cell: Cell): string {
   return cell === undefined || cell === null || cell === '' ? '(none)' : String(cell);
+}
+
+/** The pinned ones first, then the others as they come. */
+export function withPinned(pinned: readonly Run[], rows: readonly Row[]): Row[] {
+  const ids = new Set(pinned.map((run) => run.id));
+  return [
+    ...pinned.map((run): RunRow => ({ kind: 'run', run, isInGroup: false, isPinned: true })),
+    ...rows.filter((row) => row.kind === 'group' || row.isInGroup || !ids.has(row.run.id)),
+  ];
 }
 
 /** Groups in the order in which the table's order first meets them. */

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Run } from '../api/types';
-import { groupCell, groupName, rowsOf } from './run_rows';
+import { groupCell, groupName, rowsOf, withPinned } from './run_rows';
+import type { Row } from './run_rows';
 
 const run = (id: string, lr: number, loss: number): Run => ({
   project: 'p',
@@ -40,4 +41,17 @@ test('a group shows mean and deviation, or the value all share', () => {
   });
   expect(groupCell(members, 'config.optimizer.name')).toEqual({ kind: 'same', value: 'adam' });
   expect(groupCell(members, 'config.nothing')).toEqual({ kind: 'none' });
+});
+
+test('pinned runs come first and once, and stay in their groups too', () => {
+  const [a, , c] = runs as [Run, Run, Run];
+  const shown = (rows: Row[]) => rows.map((r) => (r.kind === 'group' ? `[${r.name}]` : r.run.id));
+  expect(shown(withPinned([c], rowsOf(runs, '', new Set())))).toEqual(['c', 'a', 'b']);
+  expect(shown(withPinned([a], rowsOf(runs, 'config.optimizer.lr', new Set(['0.1']))))).toEqual([
+    'a',
+    '[0.1]',
+    'a',
+    'c',
+    '[0.01]',
+  ]);
 });

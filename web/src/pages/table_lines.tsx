@@ -42,7 +42,7 @@ function RunLineView({
   const isLit = useLit(run.id);
   return (
     <div
-      class={`line ${isAtCursor ? 'at' : ''} ${isLit ? 'lit' : ''} ${colour ? 'plotted' : ''}`}
+      class={`line ${isAtCursor ? 'at' : ''} ${isLit ? 'lit' : ''} ${row.isPinned ? 'pinned' : ''}`}
       role="row"
       aria-selected={isAtCursor}
       style={{ top }}
@@ -63,6 +63,11 @@ function RunLineView({
         >
           {run.name || run.id}
         </a>
+        {row.isPinned && (
+          <span class="faint" title="Kept at the top">
+            <Icon name="pin" size={12} />
+          </span>
+        )}
         <button
           type="button"
           class="more"

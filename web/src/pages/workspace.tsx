@@ -8,7 +8,6 @@ import { useResource } from '../lib/resource';
 import { isDark } from '../lib/theme';
 import type { Layout } from '../lib/view';
 import { Button } from '../ui/button';
-import { Empty } from '../ui/empty';
 import { ErrorNote } from '../ui/error_note';
 import { Icon } from '../ui/icon';
 import type { IconName } from '../ui/icon';
@@ -16,12 +15,14 @@ import { Splitter } from '../ui/splitter';
 import { FilterBar } from './filter_bar';
 import { plotRuns, togglePlotted } from './plot_choice';
 import { RunMenu } from './run_menu';
-import { rowsOf } from './run_rows';
+import { rowsOf, withPinned } from './run_rows';
 import { RunsTable } from './runs_table';
 import { TableToolbar } from './table_toolbar';
+import { usePinned } from './use_pinned';
 import { shownColumns, useRuns } from './use_runs';
 import { useView } from './use_view';
 import { ViewsMenu } from './views_menu';
+import { NoMatch, NoRuns } from './workspace_empty';
 import { useTableKeys } from './workspace_keys';
 
 const LAYOUTS: { layout: Layout; icon: IconName; label: string }[] = [
@@ -47,8 +48,15 @@ export function Workspace({ project }: { project: string }) {
   const [width, setWidth] = useState(Number(localStorage.getItem(STORED_WIDTH)) || 560);
   const dark = isDark.value;
 
-  const rows = useMemo(() => rowsOf(runs, view.group, open), [runs, view.group, open]);
-  const plotted = useMemo(() => plotRuns(runs, view, dark), [runs, view, dark]);
+  const pinned = usePinned(project, view.pinned, runs);
+  const rows = useMemo(
+    () => withPinned(pinned, rowsOf(runs, view.group, open)),
+    [pinned, runs, view.group, open],
+  );
+  const plotted = useMemo(
+    () => plotRuns([...new Set([...pinned, ...runs])], view, dark),
+    [pinned, runs, view, dark],
+  );
   const stable = useStable(plotted);
   const colours = useMemo(() => new Map(stable.map((run) => [run.id, run.colour])), [stable]);
   const ids = stable.map((run) => run.id);
@@ -67,7 +75,7 @@ export function Workspace({ project }: { project: string }) {
     return <ErrorNote error={loaded.error} onRetry={loaded.reload} />;
   }
   const isBare = !loaded.isFirstLoad && runs.length === 0 && !view.filter && !loaded.error;
-  const isFilteredOut = !loaded.isFirstLoad && runs.length === 0 && view.filter !== '';
+  const isFilteredOut = !loaded.isFirstLoad && rows.length === 0 && view.filter !== '';
   return (
     <div class="work">
       <div class="work-head">
@@ -125,7 +133,7 @@ export function Workspace({ project }: { project: string }) {
           <div class="pane charts">
             <ChartToolbar view={view} metrics={metrics} onView={setView} />
             <div class="under">
-              {!loaded.isFirstLoad && runs.length > 0 && (
+              {!loaded.isFirstLoad && rows.length > 0 && (
                 <ChartPane
                   runs={stable}
                   metrics={metrics}
@@ -142,6 +150,8 @@ export function Workspace({ project }: { project: string }) {
         <RunMenu
           run={menu.run}
           anchor={menu.at}
+          isPinned={view.pinned.includes(menu.run.id)}
+          onPin={() => setView({ pinned: toggleName(view.pinned, menu.run.id) })}
           onClose={() => setMenu(null)}
           onChanged={loaded.reload}
         />
@@ -150,35 +160,14 @@ export function Workspace({ project }: { project: string }) {
   );
 }
 
-function NoMatch({ onClear }: { onClear: () => void }) {
-  return (
-    <Empty title="No run matches">
-      <p>Every run of this project is left out by the filter.</p>
-      <Button onClick={onClear}>Clear the filter</Button>
-    </Empty>
-  );
-}
-
-function NoRuns({ project }: { project: string }) {
-  return (
-    <Empty
-      title="No runs here yet"
-      command={[
-        `kedge train config.yaml run.project=${project} track.server=${location.origin}`,
-        '',
-        '# what ran without a server, later:',
-        `kedge sync runs/ --server ${location.origin}`,
-      ].join('\n')}
-    >
-      <p>A run appears here with its first logged value.</p>
-    </Empty>
-  );
-}
-
 function toggled(set: ReadonlySet<string>, name: string): ReadonlySet<string> {
   const next = new Set(set);
   if (!next.delete(name)) next.add(name);
   return next;
+}
+
+function toggleName(list: readonly string[], name: string): string[] {
+  return list.includes(name) ? list.filter((n) => n !== name) : [...list, name];
 }
 
 /** The same array as before while it says the same, so that charts are not drawn again. */
