@@ -20,12 +20,16 @@ interface Props {
 }
 
 const ROW = 26;
-const POOL = 192; // more than the rows that are drawn at a time
 
 /** Ten thousand rows, of which only those in view are drawn. */
 export function RunsTable({ rows, view, setView, cursor, colours, actions }: Props) {
   const box = useRef<HTMLDivElement>(null);
-  const { first, last } = useWindow(box, ROW, rows.length, ROW);
+  const { first, last, pool } = useWindow(box, ROW, rows.length, ROW);
+  // A row that comes takes the element of one that goes, and no element changes its place among
+  // the others: scrolling writes texts and moves no nodes.
+  const places = Array.from({ length: last - first }, (_, i) => first + i).sort(
+    (a, b) => (a % pool) - (b % pool),
+  );
   const { columns } = view;
   // The address is written when the drag ends: browsers refuse to have it changed at every move.
   const [dragged, setDragged] = useState<Record<string, number> | null>(null);
@@ -57,27 +61,26 @@ export function RunsTable({ rows, view, setView, cursor, colours, actions }: Pro
           ))}
         </div>
         <div class="strip" style={{ height: rows.length * ROW }}>
-          {rows.slice(first, last).map((row, i) => {
-            // Keys go round, so that scrolling fills the same elements anew; each stands at its
-            // own place, so that those that stay are not painted again.
-            const at = first + i;
-            const key = at % POOL;
+          {places.map((at) => {
+            const row = rows[at];
+            if (!row) return null;
             const shared = {
               columns,
               numbers,
               actions: stable,
               top: at * ROW,
+              number: at + 1,
               isAtCursor: at === cursor,
             };
             return row.kind === 'group' ? (
               <GroupLine
-                key={key}
+                key={at % pool}
                 row={row}
                 colour={colours.get(row.runs[0]?.id ?? '')}
                 {...shared}
               />
             ) : (
-              <RunLine key={key} row={row} colour={colours.get(row.run.id)} {...shared} />
+              <RunLine key={at % pool} row={row} colour={colours.get(row.run.id)} {...shared} />
             );
           })}
         </div>

@@ -6,7 +6,7 @@ import { litRun } from '../charts/hover';
 import { linkTo } from '../lib/router';
 import { Icon } from '../ui/icon';
 import { StateMark } from '../ui/state_mark';
-import { GroupCellView, RunCell } from './cell';
+import { GroupCellView, runCell } from './cell';
 import type { GroupRow, RunRow } from './run_rows';
 
 export interface LineActions {
@@ -19,6 +19,7 @@ interface Shared {
   columns: string[];
   numbers: ReadonlySet<string>; // columns
   top: number; // of the line in the table
+  number: number; // of the row, from 1
   colour: string | undefined; // of the lines in the charts; undefined: not plotted
   isAtCursor: boolean;
   actions: LineActions;
@@ -33,6 +34,7 @@ function RunLineView({
   row,
   columns,
   numbers,
+  number,
   top,
   colour,
   isAtCursor,
@@ -44,6 +46,7 @@ function RunLineView({
     <div
       class={`line ${isAtCursor ? 'at' : ''} ${isLit ? 'lit' : ''} ${row.isPinned ? 'pinned' : ''}`}
       role="row"
+      aria-rowindex={number}
       aria-selected={isAtCursor}
       style={{ top }}
       onMouseEnter={() => colour && (litRun.value = run.id)}
@@ -74,12 +77,12 @@ function RunLineView({
           aria-label={`More for ${run.name}`}
           onClick={(event) => actions.menu(run, event.currentTarget)}
         >
-          <Icon name="more" />
+          &#8943;
         </button>
       </div>
       {columns.map((column) => (
         <div key={column} class={`cell clip ${numbers.has(column) ? 'num' : ''}`} role="gridcell">
-          <RunCell run={run} column={column} />
+          {runCell(run, column)}
         </div>
       ))}
     </div>
@@ -92,6 +95,7 @@ function GroupLineView({
   row,
   columns,
   numbers,
+  number,
   top,
   colour,
   isAtCursor,
@@ -101,6 +105,7 @@ function GroupLineView({
     <div
       class={`line group ${isAtCursor ? 'at' : ''} ${useLit(row.name) ? 'lit' : ''}`}
       role="row"
+      aria-rowindex={number}
       aria-selected={isAtCursor}
       style={{ top }}
       onMouseEnter={() => colour && (litRun.value = row.name)}

@@ -12,7 +12,6 @@ const PATHS = {
   eye: 'M1.5 8S4 3.8 8 3.8 14.5 8 14.5 8 12 12.2 8 12.2 1.5 8 1.5 8Zm6.5 1.8a1.8 1.8 0 1 0 0-3.6 1.8 1.8 0 0 0 0 3.6Z',
   full: 'M6 2.5H2.5V6M10 2.5h3.5V6M6 13.5H2.5V10M10 13.5h3.5V10',
   save: 'M8 2.5v7.5m-3-2.7L8 10.3l3-3M2.5 13.5h11',
-  more: 'M3.5 8h.01M8 8h.01M12.5 8h.01',
   star: 'm8 2 1.8 3.8 4.2.6-3 2.9.7 4.2L8 11.5 4.3 13.5 5 9.3l-3-2.9 4.2-.6z',
   pin: 'M5.5 2.5h5l-.8 4.2 2.3 2.3H4l2.3-2.3zM8 9v4.8',
   moon: 'M13 9.6A5.6 5.6 0 0 1 6.4 3 5.6 5.6 0 1 0 13 9.6Z',
@@ -36,7 +35,7 @@ export function Icon({ name, size = 14 }: { name: IconName; size?: number }) {
       viewBox="0 0 16 16"
       fill="none"
       stroke="currentColor"
-      stroke-width={name === 'more' ? 2.2 : 1.4}
+      stroke-width={1.4}
       stroke-linecap="round"
       stroke-linejoin="round"
       aria-hidden="true"

@@ -11,20 +11,28 @@ export interface Window {
 const STRIDE = 8;
 const OVERSCAN = 2 * STRIDE;
 
-export function windowOf(scrollTop: number, height: number, row: number, count: number): Window {
-  const down = (place: number) => Math.floor(place / row / STRIDE) * STRIDE;
-  const last = Math.min(count, down(scrollTop + height) + STRIDE + OVERSCAN);
-  const first = Math.max(0, Math.min(down(scrollTop) - OVERSCAN, last));
-  return { first, last, top: first * row };
+/** How many are drawn at a time: the same wherever the box is scrolled to, so that elements stay. */
+function mostRows(height: number, row: number): number {
+  return Math.ceil(height / row / STRIDE) * STRIDE + STRIDE + 2 * OVERSCAN;
 }
 
-/** Which rows of a scrolling box are in view; only those are drawn. */
+export function windowOf(scrollTop: number, height: number, row: number, count: number): Window {
+  const place = Math.floor(scrollTop / row / STRIDE) * STRIDE - OVERSCAN;
+  const size = mostRows(height, row);
+  const first = Math.max(0, Math.min(place, count - size));
+  return { first, last: Math.min(count, first + size), top: first * row };
+}
+
+/**
+ * Which rows of a scrolling box are in view; only those are drawn. `pool` elements are enough for
+ * them wherever the box is scrolled to.
+ */
 export function useWindow(
   box: RefObject<HTMLElement>,
   row: number,
   count: number,
   above = 0,
-): Window {
+): Window & { pool: number } {
   const [, redraw] = useState(0);
   const place = useRef({ top: 0, height: 600 });
   const shown = windowOf(Math.max(0, place.current.top - above), place.current.height, row, count);
@@ -53,7 +61,7 @@ export function useWindow(
       watcher.disconnect();
     };
   }, [box, row, count, above]);
-  return shown;
+  return { ...shown, pool: mostRows(place.current.height, row) };
 }
 
 interface Props {
