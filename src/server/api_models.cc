@@ -177,7 +177,7 @@ Result<Response> patch_version(const Api& api, const Request& request) {
 
 Result<Response> delete_version(const Api& api, const Request& request) {
   const std::int64_t version = KEDGE_TRY(version_of(request));
-  KEDGE_TRY(api.models.remove_version(request.parameter("model"), version));
+  KEDGE_TRY(api.models.remove_version(request.parameter("model"), version, api.now_us()));
   api.audit(request, "model.delete_version", name_of(request.parameter("model"), version));
   return Response{.status = 204};
 }

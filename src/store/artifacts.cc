@@ -91,7 +91,8 @@ Result<void> move_alias(Database& database, std::int64_t version, const std::str
 Result<bool> is_held(Database& database, const std::string& digest) {
   return KEDGE_TRY(database.query_integer(
              "SELECT (SELECT COUNT(*) FROM artifact_files WHERE digest = $1 AND reference = '')"
-             " + (SELECT COUNT(*) FROM files WHERE digest = $1)",
+             " + (SELECT COUNT(*) FROM files WHERE digest = $1)"
+             " + (SELECT COUNT(*) FROM loose_files WHERE digest = $1)",
              {digest})) > 0;
 }
 

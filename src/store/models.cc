@@ -20,7 +20,7 @@ constexpr auto kStages =
 
 constexpr std::string_view kSelectVersion =
     "SELECT model, version, source, run_id, stage, description, tags, user_name, created_us,"
-    " changed_us FROM model_versions";
+    " changed_us, run_link, model_id, location FROM model_versions";
 
 template <typename T>
 T parse_map(std::string_view text) {
@@ -38,7 +38,10 @@ ModelVersion read_version(const SqlRow& row) {
           .aliases = {},
           .user = row.string(7),
           .created_us = row.integer(8),
-          .changed_us = row.integer(9)};
+          .changed_us = row.integer(9),
+          .run_link = row.string(10),
+          .model_id = row.string(11),
+          .location = row.string(12)};
 }
 
 RegisteredModel read_model(const SqlRow& row) {
@@ -208,9 +211,11 @@ Result<ModelVersion> Models::add_version(const ModelVersion& draft, std::int64_t
         {draft.model, now_us}));
     KEDGE_TRY(database.run(
         "INSERT INTO model_versions (model, version, source, run_id, stage, description, tags,"
-        " user_name, created_us, changed_us) VALUES ($1, $2, $3, $4, 'None', $5, $6, $7, $8, $8)",
+        " user_name, created_us, changed_us, run_link, model_id, location)"
+        " VALUES ($1, $2, $3, $4, 'None', $5, $6, $7, $8, $8, $9, $10, $11)",
         {draft.model, number, draft.source, draft.run_id, draft.description,
-         nlohmann::json(draft.tags).dump(), draft.user, now_us}));
+         nlohmann::json(draft.tags).dump(), draft.user, now_us, draft.run_link, draft.model_id,
+         draft.location}));
     version = KEDGE_TRY(load_version(database, draft.model, number));
     return {};
   }));
@@ -243,12 +248,32 @@ Result<void> Models::patch_version(const std::string& model, std::int64_t versio
   });
 }
 
-Result<void> Models::remove_version(const std::string& model, std::int64_t version) {
+Result<void> Models::move_version(const std::string& model, std::int64_t version,
+                                  const std::string& stage, bool is_archiving,
+                                  std::int64_t now_us) {
+  return store_.change([&](Database& database) -> Result<void> {
+    KEDGE_TRY(load_version(database, model, version));
+    if (is_archiving) {
+      KEDGE_TRY(
+          database.run("UPDATE model_versions SET stage = 'Archived', changed_us = $4"
+                       " WHERE model = $1 AND version <> $2 AND stage = $3",
+                       {model, version, stage, now_us}));
+    }
+    KEDGE_TRY(database.run("UPDATE models SET changed_us = $2 WHERE name = $1", {model, now_us}));
+    return database.run(
+        "UPDATE model_versions SET stage = $3, changed_us = $4 WHERE model = $1 AND version = $2",
+        {model, version, stage, now_us});
+  });
+}
+
+Result<void> Models::remove_version(const std::string& model, std::int64_t version,
+                                    std::int64_t now_us) {
   return store_.change([&](Database& database) -> Result<void> {
     KEDGE_TRY(load_version(database, model, version));
     RegisteredModel owner = KEDGE_TRY(load_model(database, model));
     std::erase_if(owner.aliases, [&](const auto& alias) { return alias.second == version; });
     KEDGE_TRY(write_aliases(database, owner));
+    KEDGE_TRY(database.run("UPDATE models SET changed_us = $2 WHERE name = $1", {model, now_us}));
     return database.run("DELETE FROM model_versions WHERE model = $1 AND version = $2",
                         {model, version});
   });

@@ -25,6 +25,9 @@ struct ModelVersion {
   std::string user = {};
   std::int64_t created_us = 0;
   std::int64_t changed_us = 0;
+  std::string run_link = {};  // a page about the run, elsewhere
+  std::string model_id = {};  // of the logged model it was made from
+  std::string location = {};  // where the files are; empty: at `source`
 };
 
 struct RegisteredModel {
@@ -63,7 +66,10 @@ class Models {
   Result<ModelVersion> find_version(const std::string& model, std::int64_t version) const;
   Result<void> patch_version(const std::string& model, std::int64_t version,
                              const ModelPatch& patch, std::int64_t now_us);
-  Result<void> remove_version(const std::string& model, std::int64_t version);
+  // Into a stage, and others that are there into Archived, in one go.
+  Result<void> move_version(const std::string& model, std::int64_t version,
+                            const std::string& stage, bool is_archiving, std::int64_t now_us);
+  Result<void> remove_version(const std::string& model, std::int64_t version, std::int64_t now_us);
 
   // An alias belongs to one version: it moves.
   Result<void> set_alias(const std::string& model, const std::string& alias, std::int64_t version);

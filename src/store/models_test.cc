@@ -34,7 +34,7 @@ KEDGE_EACH_BACKEND(ModelsTest);
 TEST_P(ModelsTest, versions_count_from_one_and_are_not_used_again) {
   EXPECT_EQ(add().version, 1);
   EXPECT_EQ(add().version, 2);
-  ASSERT_TRUE(models_->remove_version("digits", 2));
+  ASSERT_TRUE(models_->remove_version("digits", 2, 6));
   EXPECT_EQ(add().version, 3);
   EXPECT_EQ(models_->find("digits")->versions.front().version, 3);
 }
@@ -46,7 +46,7 @@ TEST_P(ModelsTest, an_alias_belongs_to_one_version) {
   ASSERT_TRUE(models_->set_alias("digits", "champion", 2));
   EXPECT_THAT(models_->find_version("digits", 1)->aliases, IsEmpty());
   EXPECT_THAT(models_->find_version("digits", 2)->aliases, ElementsAre("champion"));
-  ASSERT_TRUE(models_->remove_version("digits", 2));
+  ASSERT_TRUE(models_->remove_version("digits", 2, 6));
   EXPECT_THAT(models_->find("digits")->aliases, IsEmpty());
   EXPECT_EQ(models_->set_alias("digits", "champion", 9).error().kind, ErrorKind::NotFound);
 }

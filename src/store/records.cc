@@ -120,6 +120,17 @@ Result<void> Store::bind_file(const RunKey& key, const RunFile& file) {
   });
 }
 
+Result<void> Store::unbind_files(const RunKey& key, const std::vector<std::string>& paths) {
+  return impl_->writer->run([&](Database& database) -> Result<void> {
+    LiveRun* run = KEDGE_TRY(impl_->touch(database, key));
+    for (const std::string& path : paths) {
+      KEDGE_TRY(database.run("DELETE FROM files WHERE run = $1 AND path = $2", {run->row, path}));
+    }
+    impl_->change(*run, kChangedFiles);
+    return {};
+  });
+}
+
 Result<std::vector<RunFile>> Store::list_files(const RunKey& key) const {
   const EntryPointer entry = KEDGE_TRY(impl_->find_entry(key));
   std::vector<RunFile> files;

@@ -131,6 +131,17 @@ Result<std::vector<Run>> read_whole(Database& database, const std::vector<EntryP
   return runs;
 }
 
+// One change of what is there now.
+Result<void> edit_live(Database& database, Store::Impl& impl, LiveRun& run,
+                       const std::function<Result<RunPatch>(const Run&)>& edit,
+                       std::int64_t now_us) {
+  const Run now{.facts = run.draft->facts,
+                .config = KEDGE_TRY(read_document(database, run.row, Document::Config)),
+                .summary = KEDGE_TRY(read_document(database, run.row, Document::Summary)),
+                .labels = KEDGE_TRY(read_document(database, run.row, Document::Labels))};
+  return impl.apply_patch(database, run, KEDGE_TRY(edit(now)), now_us);
+}
+
 }  // namespace
 
 Result<SearchAnswer> Store::search(const Search& search, std::int64_t now_us) const {
@@ -212,13 +223,20 @@ Result<Run> Store::edit_run(const RunKey& key,
                             std::int64_t now_us) {
   KEDGE_TRY(impl_->writer->run([&](Database& database) -> Result<void> {
     LiveRun* run = KEDGE_TRY(impl_->touch(database, key));
-    const Run now{.facts = run->draft->facts,
-                  .config = KEDGE_TRY(read_document(database, run->row, Document::Config)),
-                  .summary = KEDGE_TRY(read_document(database, run->row, Document::Summary)),
-                  .labels = KEDGE_TRY(read_document(database, run->row, Document::Labels))};
-    return impl_->apply_patch(database, *run, KEDGE_TRY(edit(now)), now_us);
+    return edit_live(database, *impl_, *run, edit, now_us);
   }));
   return find_run(key);
+}
+
+void Store::edit_run(const RunKey& key, std::function<Result<RunPatch>(const Run&)> edit,
+                     std::int64_t now_us, Done<void> done) {
+  impl_->writer->submit(
+      [impl = impl_.get(), key, edit = std::move(edit),
+       now_us](Database& database) -> Result<void> {
+        LiveRun* run = KEDGE_TRY(impl->touch(database, key));
+        return edit_live(database, *impl, *run, edit, now_us);
+      },
+      std::move(done));
 }
 
 Result<Run> Store::put_run(const RunKey& key, const RunPatch& patch, std::int64_t now_us) {

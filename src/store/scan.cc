@@ -97,6 +97,13 @@ Result<std::size_t> Store::scan(const Search& search, std::int64_t now_us,
   return found.total;
 }
 
+Result<void> Store::visit_run(const RunKey& key,
+                              const std::function<void(const FoundRun&)>& visit) const {
+  const EntryPointer entry = KEDGE_TRY(impl_->find_entry(key));
+  visit(FoundEntry(*entry, impl_->index));
+  return {};
+}
+
 std::vector<RunKey> Store::find_runs(const std::string& id) const {
   std::vector<RunKey> keys;
   for (const EntryPointer& entry : impl_->index.find_all(id)) {

@@ -147,8 +147,61 @@ constexpr std::array<std::string_view, 7> kLabelsAndTrash = {
     "ALTER TABLE run_documents ADD COLUMN labels TEXT NOT NULL DEFAULT '{}'",
 };
 
-constexpr std::array<Migration, 4> kMigrations = {kRunsAndCurves, kArtifactsAndModels, kAccess,
-                                                  kLabelsAndTrash};
+// What MLflow's clients log besides values. tags, params and info: JSON.
+constexpr std::array<std::string_view, 15> kMlflow = {
+    "CREATE TABLE datasets (id {id},"
+    " project_id BIGINT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,"
+    " name TEXT NOT NULL, digest TEXT NOT NULL, source_type TEXT NOT NULL, source TEXT NOT NULL,"
+    " schema_text TEXT NOT NULL, profile TEXT NOT NULL, UNIQUE (project_id, name, digest))",
+
+    "CREATE TABLE run_inputs (run BIGINT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,"
+    " dataset BIGINT NOT NULL REFERENCES datasets (id) ON DELETE CASCADE, tags TEXT NOT NULL,"
+    " PRIMARY KEY (run, dataset))",
+
+    // direction: 0 what the run was given, 1 what it made.
+    "CREATE TABLE run_models (run BIGINT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,"
+    " direction BIGINT NOT NULL, model_id TEXT NOT NULL, step BIGINT NOT NULL,"
+    " PRIMARY KEY (run, direction, model_id))",
+
+    "CREATE TABLE logged_models (id TEXT PRIMARY KEY,"
+    " project_id BIGINT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,"
+    " name TEXT NOT NULL, model_type TEXT NOT NULL, source_run TEXT NOT NULL,"
+    " status BIGINT NOT NULL, created_us BIGINT NOT NULL, changed_us BIGINT NOT NULL,"
+    " deleted_us BIGINT NOT NULL, tags TEXT NOT NULL, params TEXT NOT NULL)",
+    "CREATE INDEX logged_models_project ON logged_models (project_id)",
+
+    // value: 0 where is_nan is 1, because two NULLs are never the same.
+    "CREATE TABLE logged_model_metrics ("
+    " model_id TEXT NOT NULL REFERENCES logged_models (id) ON DELETE CASCADE,"
+    " run_id TEXT NOT NULL, name TEXT NOT NULL, value DOUBLE PRECISION NOT NULL,"
+    " is_nan BIGINT NOT NULL, time_ms BIGINT NOT NULL, step BIGINT NOT NULL,"
+    " dataset_name TEXT NOT NULL, dataset_digest TEXT NOT NULL,"
+    " PRIMARY KEY (model_id, run_id, name, time_ms, step, value, is_nan, dataset_name,"
+    " dataset_digest))",
+
+    // Artifacts that belong to no run. shelf: "models/ID" for those of a logged model.
+    "CREATE TABLE loose_files (shelf TEXT NOT NULL, path TEXT NOT NULL, size BIGINT NOT NULL,"
+    " digest TEXT NOT NULL, PRIMARY KEY (shelf, path))",
+    "CREATE INDEX loose_files_digest ON loose_files (digest)",
+
+    "ALTER TABLE model_versions ADD COLUMN run_link TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE model_versions ADD COLUMN model_id TEXT NOT NULL DEFAULT ''",
+    // Where the files are, when `source` is another name for it.
+    "ALTER TABLE model_versions ADD COLUMN location TEXT NOT NULL DEFAULT ''",
+
+    "CREATE TABLE traces (id TEXT PRIMARY KEY,"
+    " project_id BIGINT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,"
+    " time_ms BIGINT NOT NULL, info TEXT NOT NULL)",
+    "CREATE INDEX traces_project ON traces (project_id, time_ms)",
+    // Spans may come before the trace's own facts.
+    "CREATE TABLE trace_spans (trace TEXT NOT NULL, span TEXT NOT NULL, start_ns BIGINT NOT NULL,"
+    " body TEXT NOT NULL, PRIMARY KEY (trace, span))",
+    "CREATE TABLE trace_runs (trace TEXT NOT NULL, run_id TEXT NOT NULL,"
+    " PRIMARY KEY (trace, run_id))",
+};
+
+constexpr std::array<Migration, 5> kMigrations = {kRunsAndCurves, kArtifactsAndModels, kAccess,
+                                                  kLabelsAndTrash, kMlflow};
 
 Result<void> apply(Database& database, std::size_t version) {
   KEDGE_TRY(database.run("BEGIN"));

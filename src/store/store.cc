@@ -42,4 +42,8 @@ Result<void> Store::change(std::function<Result<void>(Database&)> work) {
   return impl_->writer->run(std::move(work));
 }
 
+void Store::change(std::function<Result<void>(Database&)> work, Done<void> done) {
+  impl_->writer->submit(std::move(work), std::move(done));
+}
+
 }  // namespace kedge::store

@@ -112,7 +112,10 @@ class Store {
   // Returns how many match, on all pages.
   Result<std::size_t> scan(const Search& search, std::int64_t now_us,
                            const std::function<void(const FoundRun&)>& visit) const;
-  Result<Run> find_run(const RunKey& key) const;                // NotFound
+  Result<Run> find_run(const RunKey& key) const;  // NotFound
+  // One run as scan() shows it: from memory. NotFound.
+  Result<void> visit_run(const RunKey& key,
+                         const std::function<void(const FoundRun&)>& visit) const;
   std::optional<RunFacts> find_facts(const RunKey& key) const;  // from memory
   Result<nlohmann::json> find_environment(const RunKey& key) const;
   std::vector<RunKey> find_runs(const std::string& id) const;  // in any project, the oldest first
@@ -125,6 +128,8 @@ class Store {
   // be called again when a commit is tried again.
   Result<Run> edit_run(const RunKey& key, const std::function<Result<RunPatch>(const Run&)>& edit,
                        std::int64_t now_us);
+  void edit_run(const RunKey& key, std::function<Result<RunPatch>(const Run&)> edit,
+                std::int64_t now_us, Done<void> done);
   Result<void> delete_run(const RunKey& key);
 
   Result<std::vector<Attempt>> list_attempts(const RunKey& key) const;
@@ -161,6 +166,8 @@ class Store {
   Result<void> add_console(const RunKey& key, std::vector<ConsoleLine> lines, std::int64_t now_us);
   Result<Console> read_console(const RunKey& key, std::uint64_t from, std::size_t limit) const;
   Result<void> bind_file(const RunKey& key, const RunFile& file);
+  // The blobs stay: Artifacts::free_unused().
+  Result<void> unbind_files(const RunKey& key, const std::vector<std::string>& paths);
   Result<std::vector<RunFile>> list_files(const RunKey& key) const;
   Result<std::optional<RunFile>> find_file(const RunKey& key, const std::string& path) const;
 
@@ -176,6 +183,7 @@ class Store {
   // that returns an error is rolled back.
   Result<void> read(const std::function<Result<void>(Database&)>& work) const;
   Result<void> change(std::function<Result<void>(Database&)> work);
+  void change(std::function<Result<void>(Database&)> work, Done<void> done);
 
  private:
   explicit Store(std::unique_ptr<Impl> impl);
