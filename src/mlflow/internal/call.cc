@@ -1,0 +1,188 @@
+#include "mlflow/internal/call.h"
+
+#include <algorithm>
+#include <limits>
+#include <random>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/log.h"
+#include "mlflow/internal/page_token.h"
+#include "mlflow/internal/state.h"
+
+namespace kedge::mlflow {
+namespace {
+
+// 100 tags of 8000 characters of four bytes, and some.
+constexpr std::uint64_t kMaxBodyBytes = 32ULL << 20U;
+
+server::Response with_json(std::string body, int status) {
+  return server::json_response(std::move(body), status);
+}
+
+Outcome<server::Response> answer(const server::Api& api, State& state,
+                                 const server::Request& request, CallHandler handler) {
+  const Fields fields = KEDGE_TRY(Fields::read(request));
+  return handler({.api = api, .state = state, .request = request, .fields = fields});
+}
+
+Outcome<void> begin(const server::Api& api, State& state, const server::Request& request,
+                    QuickCallHandler handler, Finish finish) {
+  const Fields fields = KEDGE_TRY(Fields::read(request));
+  return handler({.api = api, .state = state, .request = request, .fields = fields},
+                 std::move(finish));
+}
+
+}  // namespace
+
+server::Response reply(const nlohmann::json& body) {
+  return with_json(server::dump(body), 200);
+}
+
+server::Response reply_text(std::string json) {
+  return with_json(std::move(json), 200);
+}
+
+server::Response reply_empty() {
+  return with_json("{}", 200);
+}
+
+server::Response reply_fault(const Fault& fault, const server::Request& request) {
+  if (fault.code == Code::InternalError) {
+    warn("{} {}: {}", server::name_of(request.method), request.path, fault.message);
+  }
+  return with_json(render_fault(fault), status_of(fault.code));
+}
+
+server::Response write_refusal(int status, const server::Refusal& refusal) {
+  if (status == 401) {
+    server::Response response{.status = 401,
+                              .body = std::string("You are not authenticated. Set "
+                                                  "MLFLOW_TRACKING_USERNAME and "
+                                                  "MLFLOW_TRACKING_PASSWORD, or "
+                                                  "MLFLOW_TRACKING_TOKEN.")};
+    response.headers.add("Content-Type", "text/plain; charset=utf-8");
+    response.headers.add("WWW-Authenticate", "Basic realm=\"mlflow\"");
+    return response;
+  }
+  const std::string message =
+      refusal.hint.empty() ? refusal.message : refusal.message + "; " + refusal.hint;
+  return with_json(render_fault({code_of_status(status), message}), status);
+}
+
+server::RouteOptions read_options() {
+  return {.role = server::Role::View,
+          .max_body_bytes = kMaxBodyBytes,
+          .is_scoped = true,
+          .refuse = write_refusal};
+}
+
+server::RouteOptions write_options() {
+  server::RouteOptions options = read_options();
+  options.role = server::Role::Write;
+  return options;
+}
+
+void Calls::add(server::Method method, std::string pattern, server::RouteOptions options,
+                CallHandler handler) {
+  router_.add(method, std::move(pattern), options,
+              [&api = api_, state = state_,
+               handler](const server::Request& request) -> Result<server::Response> {
+                auto response = answer(api, *state, request, handler);
+                return response ? std::move(*response) : reply_fault(response.error(), request);
+              });
+}
+
+void Calls::add_raw(server::Method method, std::string pattern, server::RouteOptions options,
+                    CallHandler handler) {
+  router_.add(method, std::move(pattern), options,
+              [&api = api_, state = state_,
+               handler](const server::Request& request) -> Result<server::Response> {
+                const Fields none(nlohmann::json::object());
+                auto response =
+                    handler({.api = api, .state = *state, .request = request, .fields = none});
+                return response ? std::move(*response) : reply_fault(response.error(), request);
+              });
+}
+
+void Calls::read(server::Method method, std::string_view path, CallHandler handler) {
+  add(method, fmt::format("/api/2.0/mlflow/{}", path), read_options(), handler);
+  add(method, fmt::format("/ajax-api/2.0/mlflow/{}", path), read_options(), handler);
+}
+
+void Calls::write(server::Method method, std::string_view path, CallHandler handler) {
+  add(method, fmt::format("/api/2.0/mlflow/{}", path), write_options(), handler);
+  add(method, fmt::format("/ajax-api/2.0/mlflow/{}", path), write_options(), handler);
+}
+
+void Calls::write_quick(std::string_view path, QuickCallHandler handler) {
+  const auto quick = [&api = api_, state = state_, handler](server::Request&& request,
+                                                            const server::Answer& answer) {
+    const auto kept = std::make_shared<server::Request>(std::move(request));
+    const auto finish = [kept, answer](const Outcome<void>& done) {
+      answer(done ? reply_empty() : reply_fault(done.error(), *kept));
+    };
+    if (auto begun = begin(api, *state, *kept, handler, finish); !begun) {
+      finish(begun);
+    }
+  };
+  for (const std::string_view prefix : {"/api/2.0/mlflow/", "/ajax-api/2.0/mlflow/"}) {
+    router_.add_quick(server::Method::Post, fmt::format("{}{}", prefix, path), write_options(),
+                      quick);
+  }
+}
+
+std::int64_t from_ms(std::int64_t ms) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 1000;
+  return ms == 0 ? 1 : std::min(ms, kMost) * 1000;
+}
+
+std::int64_t to_ms(std::int64_t us) {
+  return us / 1000;
+}
+
+Outcome<void> check_access(const Call& call, const std::string& project, const std::string& run) {
+  if (auto allowed = server::check_project(call.request.caller, project, run); !allowed) {
+    return refuse(Code::PermissionDenied, allowed.error().message);
+  }
+  return {};
+}
+
+std::string make_id() {
+  std::random_device random;
+  std::string id;
+  for (int i = 0; i < 4; ++i) {
+    id += fmt::format("{:08x}", random());
+  }
+  return id;
+}
+
+Outcome<Page> read_page(const Fields& fields, std::int64_t fallback, std::int64_t most) {
+  const std::int64_t limit = KEDGE_TRY(fields.find_integer("max_results")).value_or(fallback);
+  if (limit < 1) {
+    return refuse(
+        fmt::format("Invalid value {} for parameter 'max_results' supplied. It must be a "
+                    "positive integer",
+                    limit));
+  }
+  if (limit > most) {
+    return refuse(
+        fmt::format("Invalid value {} for parameter 'max_results' supplied. It must be at "
+                    "most {}",
+                    limit, most));
+  }
+  const std::string token = KEDGE_TRY(fields.text("page_token"));
+  return Page{.limit = static_cast<std::size_t>(limit),
+              .offset = KEDGE_TRY(parse_page_token(token))};
+}
+
+nlohmann::json render_pairs(const KeyValues& pairs) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const auto& [key, value] : pairs) {
+    list.push_back({{"key", key}, {"value", value}});
+  }
+  return list;
+}
+
+}  // namespace kedge::mlflow

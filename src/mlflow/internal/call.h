@@ -1,0 +1,115 @@
+// One MLflow call: what its handler works with, and how it gets onto the router. Each subject's
+// file adds its calls with Calls; this is the only place that knows prefixes and error bodies.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "mlflow/internal/fault.h"
+#include "mlflow/internal/fields.h"
+#include "mlflow/routes.h"
+#include "server/api.h"
+#include "server/http.h"
+#include "store/run.h"
+
+namespace kedge::mlflow {
+
+struct State;  // mlflow/internal/state.h
+
+struct Call {
+  const server::Api& api;
+  State& state;
+  const server::Request& request;
+  const Fields& fields;
+};
+
+using CallHandler = Outcome<server::Response> (*)(const Call& call);
+
+// For the calls that come thousands of times: does not wait, and answers later. What it returns is
+// answered at once. `call` is gone when it returns.
+using Finish = std::function<void(Outcome<void> done)>;
+using QuickCallHandler = Outcome<void> (*)(const Call& call, Finish finish);
+
+server::Response reply(const nlohmann::json& body);
+server::Response reply_text(std::string json);  // a body that is rendered already
+server::Response reply_empty();                 // {}
+server::Response reply_fault(const Fault& fault, const server::Request& request);
+
+// What the gate and the listener refuse, in MLflow's form.
+server::Response write_refusal(int status, const server::Refusal& refusal);
+
+class Calls {
+ public:
+  // The routes keep the state.
+  Calls(server::Router& router, const server::Api& api, std::shared_ptr<State> state)
+      : router_(router), api_(api), state_(std::move(state)) {}
+
+  // `path` is below /api/2.0/mlflow and, the same, /ajax-api/2.0/mlflow: "runs/create".
+  void read(server::Method method, std::string_view path, CallHandler handler);
+  void write(server::Method method, std::string_view path, CallHandler handler);
+  // Any path, as it stands.
+  void add(server::Method method, std::string pattern, server::RouteOptions options,
+           CallHandler handler);
+  // The same where the body is no JSON: there are no fields.
+  void add_raw(server::Method method, std::string pattern, server::RouteOptions options,
+               CallHandler handler);
+  // Both prefixes, answered on the connection's thread.
+  void write_quick(std::string_view path, QuickCallHandler handler);
+
+ private:
+  server::Router& router_;
+  const server::Api& api_;
+  std::shared_ptr<State> state_;
+};
+
+server::RouteOptions read_options();
+server::RouteOptions write_options();
+
+// Milliseconds of MLflow and microseconds of ours. A time of 0 is "not known" here, and 0 ms a time
+// there: it is the first microsecond.
+std::int64_t from_ms(std::int64_t ms);
+std::int64_t to_ms(std::int64_t us);
+
+// PERMISSION_DENIED when the caller is confined to another project.
+Outcome<void> check_access(const Call& call, const std::string& project,
+                           const std::string& run = {});
+
+// 32 hex digits that nobody has had.
+std::string make_id();
+
+// max_results and page_token of a search.
+struct Page {
+  std::size_t limit = 0;
+  std::size_t offset = 0;
+};
+
+// `fallback` 0: the field is needed.
+Outcome<Page> read_page(const Fields& fields, std::int64_t fallback, std::int64_t most);
+
+// {"key", "value"} for each.
+nlohmann::json render_pairs(const KeyValues& pairs);
+
+// --- the subjects, each in the file of its name
+void add_info_calls(Calls& calls);
+void add_experiment_calls(Calls& calls);
+void add_run_calls(Calls& calls);
+void add_log_calls(Calls& calls);
+void add_tag_calls(Calls& calls);
+void add_search_calls(Calls& calls);
+void add_history_calls(Calls& calls);
+void add_input_calls(Calls& calls);
+void add_artifact_calls(Calls& calls);
+void add_artifact_view_calls(Calls& calls);
+void add_logged_model_calls(Calls& calls);
+void add_registered_model_calls(Calls& calls);
+void add_model_version_calls(Calls& calls);
+void add_trace_calls(Calls& calls);
+void add_user_calls(Calls& calls);
+
+}  // namespace kedge::mlflow

@@ -1,0 +1,28 @@
+// What the calls share besides the server's own parts; one for a router.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "mlflow/internal/links.h"
+#include "mlflow/internal/logged_models.h"
+#include "mlflow/internal/traces.h"
+#include "server/api.h"
+
+namespace kedge::mlflow {
+
+struct State {
+  State(const server::Api& api, std::string root)
+      : artifact_root(root.empty() ? "mlflow-artifacts:/" : std::move(root)),
+        links(api.store),
+        logged_models(api.store),
+        traces(api.store) {}
+
+  std::string artifact_root;  // of experiments that were made without a place of their own
+
+  Links links;
+  LoggedModels logged_models;
+  Traces traces;
+};
+
+}  // namespace kedge::mlflow

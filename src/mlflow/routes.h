@@ -1,0 +1,21 @@
+// The MLflow dialect of the server: what unmodified mlflow clients call when MLFLOW_TRACKING_URI is
+// its address. It reads and writes the same tables as the native API (an experiment is a project, a
+// parameter a config value) and knows nothing of sockets or SQL engines.
+// docs/reference/mlflow.md says which calls there are and how far each goes.
+#pragma once
+
+#include <string>
+
+#include "server/api.h"
+#include "server/http.h"
+
+namespace kedge::mlflow {
+
+struct Options {
+  // Where clients put artifacts themselves: a folder they all see, s3://... Empty: through us.
+  std::string artifact_root = {};
+};
+
+void add_routes(server::Router& router, const server::Api& api, const Options& options = {});
+
+}  // namespace kedge::mlflow
