@@ -1,0 +1,221 @@
+#include "mlflow/internal/logged_model_search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "mlflow/internal/experiments.h"
+#include "mlflow/internal/filter.h"
+#include "mlflow/internal/logged_models.h"
+#include "mlflow/internal/page_token.h"
+#include "mlflow/internal/state.h"
+
+namespace kedge::mlflow {
+namespace {
+
+constexpr std::int64_t kUsualResults = 50;
+constexpr std::int64_t kMostResults = 50'000;
+
+struct Candidate {
+  LoggedModel model;
+  std::vector<ModelMetric> metrics;
+};
+
+struct DatasetName {
+  std::string name;
+  std::string digest;  // empty: any
+
+  bool is_of(const ModelMetric& metric) const {
+    return (name.empty() || metric.dataset_name == name) &&
+           (digest.empty() || metric.dataset_digest == digest);
+  }
+};
+
+struct Sorting {
+  OrderTerm term = {};
+  DatasetName dataset = {};
+};
+
+// A status is a name or a number in filters.
+std::string status_text(ModelStatus status) {
+  return std::to_string(static_cast<int>(status));
+}
+
+std::optional<std::string> attribute_text(const LoggedModel& model, const std::string& key) {
+  if (key == "name") {
+    return model.name;
+  }
+  if (key == "model_id") {
+    return model.id;
+  }
+  if (key == "model_type") {
+    return model.type;
+  }
+  if (key == "source_run_id") {
+    return model.source_run;
+  }
+  if (key == "experiment_id") {
+    return std::to_string(model.project);
+  }
+  return key == "status" ? std::optional(status_text(model.status)) : std::nullopt;
+}
+
+double attribute_time(const LoggedModel& model, const std::string& key) {
+  return static_cast<double>(
+      to_ms(key == "creation_timestamp" ? model.created_us : model.changed_us));
+}
+
+bool matches(const Candidate& candidate, const Clause& clause) {
+  const auto find = [&](const auto& texts) {
+    const auto found = texts.find(clause.key);
+    return matches_text(clause, found == texts.end()
+                                    ? std::nullopt
+                                    : std::optional<std::string_view>(found->second));
+  };
+  switch (clause.entity) {
+    case Entity::Metric:
+      return std::ranges::any_of(candidate.metrics, [&](const ModelMetric& metric) {
+        return metric.key == clause.key && matches_number(clause, metric.value);
+      });
+    case Entity::Parameter:
+      return find(candidate.model.params);
+    case Entity::Tag:
+      return find(candidate.model.tags);
+    default:
+      return clause.is_numeric ? matches_number(clause, attribute_time(candidate.model, clause.key))
+                               : matches_text(clause, attribute_text(candidate.model, clause.key));
+  }
+}
+
+std::optional<double> latest(const Candidate& candidate, const Sorting& sorting) {
+  const ModelMetric* newest = nullptr;
+  for (const ModelMetric& metric : candidate.metrics) {
+    if (metric.key != sorting.term.key || !sorting.dataset.is_of(metric)) {
+      continue;
+    }
+    if (newest == nullptr ||
+        std::tuple(metric.time_ms, metric.step) >= std::tuple(newest->time_ms, newest->step)) {
+      newest = &metric;
+    }
+  }
+  return newest == nullptr ? std::nullopt : std::optional(newest->value);
+}
+
+// Below 0: `a` comes first; what is missing comes last either way.
+template <typename T>
+int compare_values(const std::optional<T>& a, const std::optional<T>& b, bool is_ascending) {
+  if (!a || !b) {
+    return a ? -1 : b ? 1 : 0;
+  }
+  const int order = *a < *b ? -1 : *b < *a ? 1 : 0;
+  return is_ascending ? order : -order;
+}
+
+int compare(const Candidate& a, const Candidate& b, const Sorting& sorting) {
+  const OrderTerm& term = sorting.term;
+  if (term.entity == Entity::Metric) {
+    return compare_values(latest(a, sorting), latest(b, sorting), term.is_ascending);
+  }
+  if (term.key == "creation_timestamp" || term.key == "last_updated_timestamp") {
+    return compare_values(std::optional(attribute_time(a.model, term.key)),
+                          std::optional(attribute_time(b.model, term.key)), term.is_ascending);
+  }
+  return compare_values(attribute_text(a.model, term.key), attribute_text(b.model, term.key),
+                        term.is_ascending);
+}
+
+Outcome<std::vector<Sorting>> read_order(const Fields& fields) {
+  std::vector<Sorting> order;
+  for (const Fields& entry : KEDGE_TRY(fields.items("order_by"))) {
+    const std::string name = KEDGE_TRY(entry.need_text("field_name"));
+    Sorting sorting;
+    if (name.starts_with("metrics.")) {
+      sorting.term = {.entity = Entity::Metric, .key = name.substr(8)};
+    } else {
+      sorting.term = KEDGE_TRY(parse_order(name, kLoggedModelLanguage));
+    }
+    sorting.term.is_ascending = KEDGE_TRY(entry.boolean("ascending", true));
+    sorting.dataset = {.name = KEDGE_TRY(entry.text("dataset_name")),
+                       .digest = KEDGE_TRY(entry.text("dataset_digest"))};
+    order.push_back(std::move(sorting));
+  }
+  order.push_back({.term = {.key = "creation_timestamp", .is_ascending = false}});
+  order.push_back({.term = {.key = "model_id"}});
+  return order;
+}
+
+Outcome<std::vector<DatasetName>> read_datasets(const Fields& fields) {
+  std::vector<DatasetName> datasets;
+  for (const Fields& entry : KEDGE_TRY(fields.items("datasets"))) {
+    datasets.push_back({.name = KEDGE_TRY(entry.need_text("dataset_name")),
+                        .digest = KEDGE_TRY(entry.text("dataset_digest"))});
+  }
+  return datasets;
+}
+
+Outcome<std::vector<Candidate>> find_candidates(const Call& call,
+                                                const std::vector<std::string>& experiments) {
+  std::vector<Candidate> candidates;
+  for (const std::string& id : experiments) {
+    const auto project = load_experiment(call, id);
+    if (!project && project.error().code == Code::ResourceDoesNotExist) {
+      continue;
+    }
+    if (!project) {
+      return std::unexpected(project.error());
+    }
+    for (LoggedModel& model : KEDGE_TRY(call.state.logged_models.list(project->id))) {
+      auto metrics = KEDGE_TRY(call.state.logged_models.metrics(model.id));
+      candidates.push_back({std::move(model), std::move(metrics)});
+    }
+  }
+  return candidates;
+}
+
+}  // namespace
+
+Outcome<server::Response> search_logged_models(const Call& call) {
+  const auto experiments = KEDGE_TRY(call.fields.texts("experiment_ids"));
+  if (experiments.empty()) {
+    return std::unexpected(missing("experiment_ids"));
+  }
+  const Page page = KEDGE_TRY(read_page(call.fields, kUsualResults, kMostResults));
+  const auto clauses =
+      KEDGE_TRY(parse_filter(KEDGE_TRY(call.fields.text("filter")), kLoggedModelLanguage));
+  const auto order = KEDGE_TRY(read_order(call.fields));
+  const auto datasets = KEDGE_TRY(read_datasets(call.fields));
+  auto candidates = KEDGE_TRY(find_candidates(call, experiments));
+  std::erase_if(candidates, [&](const Candidate& candidate) {
+    const bool has_data =
+        datasets.empty() || std::ranges::any_of(candidate.metrics, [&](const ModelMetric& metric) {
+          return std::ranges::any_of(
+              datasets, [&](const DatasetName& dataset) { return dataset.is_of(metric); });
+        });
+    return !has_data || !std::ranges::all_of(clauses, [&](const Clause& clause) {
+      return matches(candidate, clause);
+    });
+  });
+  std::ranges::stable_sort(candidates, [&](const Candidate& a, const Candidate& b) {
+    for (const Sorting& sorting : order) {
+      if (const int found = compare(a, b, sorting); found != 0) {
+        return found < 0;
+      }
+    }
+    return false;
+  });
+  nlohmann::json body = nlohmann::json::object();
+  const std::size_t end = std::min(candidates.size(), page.offset + page.limit);
+  for (std::size_t i = page.offset; i < end; ++i) {
+    body["models"].push_back(KEDGE_TRY(render_logged_model(call, candidates[i].model)));
+  }
+  if (end < candidates.size()) {
+    body["next_page_token"] = make_page_token(end);
+  }
+  return reply(body);
+}
+
+}  // namespace kedge::mlflow
