@@ -1,0 +1,70 @@
+#include <fmt/format.h>
+
+#include "core/log.h"
+#include "mlflow/internal/call.h"
+
+namespace kedge::mlflow {
+namespace {
+
+using server::Method;
+using server::Response;
+
+// What clients take for the server's version: they look for what it can do, not for who it is.
+constexpr std::string_view kVersion = "3.17.0";
+
+Response plain(std::string_view text) {
+  Response response{.body = text};
+  response.headers.add("Content-Type", "text/plain; charset=utf-8");
+  return response;
+}
+
+Outcome<Response> health(const Call&) {
+  return plain("OK");
+}
+
+Outcome<Response> version(const Call&) {
+  return plain(kVersion);
+}
+
+Outcome<Response> server_info(const Call&) {
+  return reply({{"store_type", "SqlStore"},
+                {"workspaces_enabled", false},
+                {"trace_archival_enabled", false},
+                {"multipart_uploads_enabled", false},
+                {"multipart_downloads_enabled", false},
+                {"presigned_upload_run_id_supported", false},
+                {"presigned_upload_model_id_supported", false},
+                {"artifact_serving_enabled", true},
+                {"artifacts_presigned_only", false},
+                {"features_enabled", {{"gateway", false}}}});
+}
+
+Outcome<Response> unknown(const Call& call) {
+  const std::string what =
+      fmt::format("{} {}", server::name_of(call.request.method), call.request.path);
+  warn("an MLflow client asks for {}, which this server does not have", what);
+  return refuse(Code::EndpointNotFound,
+                fmt::format("This server does not support {}. docs/reference/mlflow.md lists the "
+                            "calls it has.",
+                            what));
+}
+
+}  // namespace
+
+void add_info_calls(Calls& calls) {
+  server::RouteOptions open = read_options();
+  open.role = server::Role::None;
+  calls.add(Method::Get, "/health", open, health);
+  calls.add(Method::Get, "/version", open, version);
+  for (const std::string prefix : {"/api", "/ajax-api"}) {
+    calls.add(Method::Get, prefix + "/3.0/mlflow/server-info", open, server_info);
+    for (const std::string group : {"/2.0/mlflow", "/3.0/mlflow", "/2.0/mlflow-artifacts"}) {
+      for (const Method method :
+           {Method::Get, Method::Post, Method::Put, Method::Patch, Method::Delete}) {
+        calls.add(method, prefix + group + "/{rest...}", open, unknown);
+      }
+    }
+  }
+}
+
+}  // namespace kedge::mlflow
