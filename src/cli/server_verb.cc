@@ -13,6 +13,7 @@
 #include "cli/verbs.h"
 #include "core/log.h"
 #include "core/signals.h"
+#include "mlflow/routes.h"
 #include "server/server.h"
 #include "store/database.h"
 
@@ -31,6 +32,8 @@ const VerbHelp kHelp = {
               {"--port", "P", "the port (8080); 0: any free one"},
               {"--db", "URL", "postgres://user@host/name instead of SQLite in DIR"},
               {"--blobs", "WHERE", "a folder or s3://bucket/prefix?endpoint=URL (DIR/blobs)"},
+              {"--artifact-root", "URI",
+               "mlflow clients put artifacts there themselves (they go through the server)"},
               {"--watch", "DIR", "take in the runs of this folder as they grow; may be repeated"},
               {"--auth", "", "users must log in, programs need tokens"},
               {"--admin-password", "FILE",
@@ -88,6 +91,9 @@ Result<server::ServerOptions> server_options(const Arguments& arguments) {
     options.access.hosts.emplace_back("localhost");
   }
   options.admin_password = KEDGE_TRY(admin_password(arguments));
+  options.dialects = {[root = arguments.value("--artifact-root")](auto& router, const auto& api) {
+    mlflow::add_routes(router, api, {.artifact_root = root});
+  }};
   return options;
 }
 
