@@ -16,11 +16,16 @@ and answers are checked after it has stopped.
   history    ms for every point of one metric
   memory     MiB (PSS of all processes), after the start and after all of this
   start      s from the command to the first answer
+
+The column "dialect" is kedge asked by MLflow's own calls. With --python PYTHON (one that has
+mlflow) the mlflow package's client does the same work against each, and against a server that answers {}
+to everything: that is the client's own floor.
 """
 
 import argparse
 import contextlib
 import http.client
+import http.server
 import json
 import os
 import pathlib
@@ -234,6 +239,76 @@ class Mlflow(Server):
     POINTS = "metrics"
 
 
+class Dialect(Mlflow):
+    """The same calls as those to MLflow, of kedge."""
+
+    command = Kedge.command
+
+
+class Nothing(Mlflow):
+    """Answers {} to everything: what the client itself costs."""
+
+    def command(self, program):
+        return [sys.executable, __file__, "--answer-nothing", str(self.port)]
+
+
+class NothingHandler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def do_GET(self):
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"{}")
+
+    do_POST = do_GET
+
+    def log_message(self, *_):
+        pass
+
+
+CLIENT = """
+import json, sys, time
+from mlflow import MlflowClient
+from mlflow.entities import Metric
+url, run, calls, batches, experiment = sys.argv[1:]
+client = MlflowClient(url)
+
+def rate(count, function):
+    function(0)
+    started = time.perf_counter()
+    for i in range(1, count + 1):
+        function(i)
+    return (time.perf_counter() - started) / count * 1000
+
+row = {"log_metric ms": rate(int(calls), lambda i: client.log_metric(run, "one", i, step=i))}
+metrics = [Metric("many", i / 7, 1000 + i, i) for i in range(1000)]
+row["log_batch ms"] = rate(int(batches), lambda i: client.log_batch(run, metrics))
+row["search_runs ms"] = rate(int(batches), lambda i: client.search_runs(
+    [experiment], "metrics.loss < 0.5 AND params.opt = 'adam'", order_by=["metrics.loss ASC"],
+    max_results=100))
+print(json.dumps(row))
+"""
+
+
+def measure_client(kind, program, args):
+    """What a user waits for a call of the mlflow package: the same work, by its own client."""
+    server = kind(program)
+    run = "0" * 32
+    if kind is not Nothing:
+        for index in range(args.runs):
+            server.summarise(server.make_run(index), index)
+        run = server.make_run(0)
+    command = [args.python, "-c", CLIENT, f"http://127.0.0.1:{server.port}", run, "200", "10", "0"]
+    environment = {**os.environ, "MLFLOW_DISABLE_TELEMETRY": "true"}
+    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    server.stop()
+    return json.loads(done.stdout.splitlines()[-1])
+
+
 def seconds(function):
     started = time.perf_counter()
     result = function()
@@ -285,13 +360,37 @@ def main():
     parser.add_argument("--runs", type=int, default=10_000)
     parser.add_argument("--points", type=int, default=100_000)
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--python", default="", help="a Python with mlflow: measure its client")
+    parser.add_argument("--answer-nothing", type=int, default=0, help=argparse.SUPPRESS)
     args = parser.parse_args()
-    rows = {"kedge": measure(Kedge, args.kedge, args)}
+    if args.answer_nothing:
+        address = ("127.0.0.1", args.answer_nothing)
+        http.server.ThreadingHTTPServer(address, NothingHandler).serve_forever()
+    rows = {
+        "kedge": measure(Kedge, args.kedge, args),
+        "dialect": measure(Dialect, args.kedge, args),
+    }
     if args.mlflow:
         rows["mlflow"] = measure(Mlflow, args.mlflow, args)
+    clients = {}
+    if args.python:
+        clients["dialect"] = measure_client(Dialect, args.kedge, args)
+        if args.mlflow:
+            clients["mlflow"] = measure_client(Mlflow, args.mlflow, args)
+        clients["floor"] = measure_client(Nothing, "", args)
     if args.json:
-        print(json.dumps(rows, indent=1))
+        print(json.dumps({"raw": rows, "client": clients}, indent=1))
         return
+    print_raw(rows)
+    if clients:
+        print(
+            f"\n| through the client | {' | '.join(clients)} |\n|{' --- |' * (len(clients) + 1)}"
+        )
+        for name in clients["dialect"]:
+            print(f"| {name} | {' | '.join(f'{row[name]:,.3g}' for row in clients.values())} |")
+
+
+def print_raw(rows):
     print(f"| | {' | '.join(rows)} | ratio |\n|{' --- |' * (len(rows) + 2)}")
     for name, mine in rows["kedge"].items():
         peer = rows.get("mlflow", {}).get(name)
