@@ -51,12 +51,22 @@ fuzz_part() {
   fi
 }
 
+# clients_part NAME: the real client of another tool, where that Python has it.
+clients_part() {
+  if "$KEDGE_PEER_PYTHON" -c "import $1" 2>/dev/null; then
+    part "$1-py" "$KEDGE_PEER_PYTHON" "tests/$1/clients.py"
+  else
+    printf '%-10s skipped %s\n' "$1-py" "KEDGE_PEER_PYTHON has no $1"
+  fi
+}
+
 # Peers cost a gigabyte that users do not need: a developer names a Python that has them.
 peers_part() {
   if [[ -n ${KEDGE_PEER_PYTHON:-} ]]; then
     part interop "$KEDGE_PEER_PYTHON" tests/python/interop_test.py
     part onnx "$KEDGE_PEER_PYTHON" tests/python/onnx_test.py
     part exchange "$KEDGE_PEER_PYTHON" tests/python/exchange_test.py
+    clients_part mlflow
   else
     printf '%-10s skipped %s\n' peers "KEDGE_PEER_PYTHON names no Python with torch"
   fi
@@ -96,6 +106,7 @@ else
   part faults python3 tests/resume/faults.py
   part ingest python3 tests/server/ingest.py
   part server python3 tests/server/contract.py
+  part mlflow python3 tests/mlflow/contract.py
   part web check_page
   journeys_part
   part docs python3 tools/check_docs.py
