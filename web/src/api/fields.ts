@@ -23,7 +23,8 @@ interface FieldsAnswer {
 export interface Fields {
   config: string[]; // those that differ between runs first
   differing: number; // how many of them differ
-  summary: string[];
+  summary: string[]; // the most frequent first
+  frequent: number; // how many of them at least half of the runs have
   labels: string[];
   values: ReadonlyMap<string, string[]>; // of config keys with a few, and of "tag"
 }
@@ -34,13 +35,16 @@ const MOST = 5000;
 /** The names of config keys, metrics and tags that the project's runs have. */
 export async function loadFields(project: string, signal?: AbortSignal): Promise<Fields> {
   const path = `projects/${encodeURIComponent(project)}/fields?limit=${MOST}`;
-  const { config, metrics, tags, labels } = await callApi<FieldsAnswer>(path, { signal });
+  const { run_count, config, metrics, tags, labels } = await callApi<FieldsAnswer>(path, {
+    signal,
+  });
   const differing = config.names.filter((key) => key.value_count > 1);
   const same = config.names.filter((key) => key.value_count <= 1);
   return {
     config: [...differing, ...same].map(({ name }) => name),
     differing: differing.length,
     summary: metrics.names.map(({ name }) => name),
+    frequent: metrics.names.filter((key) => 2 * key.run_count >= run_count).length,
     labels: labels.names.map(({ name }) => name),
     values: new Map([
       ...config.names

@@ -49,6 +49,7 @@ test('names and values to choose from are the fields of the project', async () =
     config: ['optimizer.lr', 'optimizer.name', 'sizes'],
     differing: 0,
     summary: ['val/loss'],
+    frequent: 1,
     labels: ['mlflow.user'],
     values: new Map([
       ['config.optimizer.lr', ['0.001']],

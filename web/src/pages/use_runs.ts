@@ -32,7 +32,8 @@ const TELLING = [/^(val|test|eval)\/.*(acc|loss|f1|auc|ppl|error)/, /acc|loss/, 
 /** Before anybody has chosen columns: the metrics and config values most likely to be asked for. */
 export function shownColumns(columns: string[], fields: Fields | undefined): string[] {
   if (!fields || JSON.stringify(columns) !== JSON.stringify(DEFAULT_COLUMNS)) return columns;
-  const ranked = TELLING.flatMap((pattern) => fields.summary.filter((key) => pattern.test(key)));
+  const known = fields.summary.slice(0, fields.frequent || AUTO_METRICS);
+  const ranked = TELLING.flatMap((pattern) => known.filter((key) => pattern.test(key)));
   const metrics = [...new Set(ranked)].slice(0, AUTO_METRICS).map((key) => `summary.${key}`);
   const config = fields.config.slice(0, Math.min(fields.differing, AUTO_CONFIG));
   return [...metrics, ...config.map((key) => `config.${key}`), ...columns];
