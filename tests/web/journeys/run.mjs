@@ -1,7 +1,7 @@
 // One run.
 import assert from 'node:assert/strict';
 import { PROJECT, RICH } from '../seed.mjs';
-import { at, until } from '../steps.mjs';
+import { at, rootOf, until } from '../steps.mjs';
 
 async function table({ page, server }) {
   await page.goto(at(server, `run/${RICH}/media`));
@@ -40,4 +40,36 @@ async function consoleJourney({ page, server }) {
   await page.locator('.ansi-yellow').first().waitFor();
 }
 
-export const run = { table, console: consoleJourney };
+/** A run as an MLflow client leaves it, in a project whose name is no word. */
+async function labels({ page, server }) {
+  const project = 'An experiment / 2';
+  const path = `runs/${encodeURIComponent(project)}`;
+  await server.api.post(path, {
+    id: 'owl',
+    name: 'bold-owl-12',
+    source: 'mlflow',
+    labels: { 'mlflow.user': 'ann', team: 'vision' },
+    summary: { verdict: 'good' },
+  });
+  await page.goto(`${rootOf(server)}/#/p/${encodeURIComponent(project)}/runs`);
+  await page.getByRole('button', { name: 'Choose columns' }).click();
+  await page.getByRole('checkbox', { name: 'mlflow.user' }).click();
+  await page.getByRole('checkbox', { name: 'source' }).click();
+  await page.keyboard.press('Escape');
+  const row = page.getByRole('row').filter({ hasText: 'bold-owl-12' });
+  assert.deepEqual((await row.getByRole('gridcell').allInnerTexts()).slice(-2), ['ann', 'mlflow']);
+  await page.locator('#filter').fill('label.team = vision and source = mlflow');
+  await until(async () => /label.team/.test(decodeURIComponent(page.url())), 'it is asked for');
+  await row.getByRole('link', { name: 'bold-owl-12' }).click();
+  await page.getByRole('cell', { name: 'good' }).waitFor();
+  await page.getByRole('button', { name: 'Take away the label team=vision' }).click();
+  await page.getByLabel('Add a label').fill('reviewed=yes');
+  await page.keyboard.press('Enter');
+  await page.getByRole('button', { name: 'Take away the label reviewed=yes' }).waitFor();
+  assert.deepEqual((await server.api.get(`${path}/owl`)).labels, {
+    'mlflow.user': 'ann',
+    reviewed: 'yes',
+  });
+}
+
+export const run = { table, console: consoleJourney, labels };

@@ -20,7 +20,7 @@ export function Chips({ values, noun, hint = 'add', onAdd, onRemove, isFixed }: 
   return (
     <span class="tags wrap">
       {values.map((value) => (
-        <span key={value} class="tag">
+        <span key={value} class="tag" title={value}>
           <span class="clip">{value}</span>
           {onRemove && !isFixed?.(value) && (
             <button

@@ -1,12 +1,13 @@
 import { patchRun } from '../../api/runs';
-import type { Json, Run } from '../../api/types';
+import type { Json, Run, WireNumber } from '../../api/types';
 import { attempt } from '../../lib/attempt';
-import { flatten, plain } from '../../lib/flatten';
+import { cellOf, flatten, plain } from '../../lib/flatten';
 import { formatDate, formatNumber, fromWire } from '../../lib/numbers';
 import { linkTo } from '../../lib/router';
 import { Fact, Facts } from '../../ui/facts';
 import { LabelEditor } from '../../ui/label_editor';
 import { TextEditor } from '../../ui/text_editor';
+import { formatCell } from '../cell';
 import { ConfigTable } from './config_table';
 import { TagEditor } from './tag_editor';
 
@@ -96,6 +97,15 @@ function factsOf(run: Run): [string, preact.ComponentChildren][] {
   return facts;
 }
 
+function lastOf(run: Run, column: string): string {
+  return formatCell(cellOf(run, column), column);
+}
+
+/** What was set by hand has neither a least nor a greatest value. */
+function numberOf(value: WireNumber | undefined): string {
+  return value === undefined ? '' : formatNumber(fromWire(value));
+}
+
 function SummaryTable({ run }: { run: Run }) {
   const rows = Object.entries(run.summary).sort(([a], [b]) => a.localeCompare(b));
   if (rows.length === 0) return <p class="faint">No values yet.</p>;
@@ -114,9 +124,9 @@ function SummaryTable({ run }: { run: Run }) {
         {rows.map(([key, value]) => (
           <tr key={key}>
             <td>{key}</td>
-            <td class="num">{formatNumber(fromWire(value.last))}</td>
-            <td class="num muted">{formatNumber(fromWire(value.min))}</td>
-            <td class="num muted">{formatNumber(fromWire(value.max))}</td>
+            <td class="num">{lastOf(run, `summary.${key}`)}</td>
+            <td class="num muted">{numberOf(value.min)}</td>
+            <td class="num muted">{numberOf(value.max)}</td>
             <td class="num faint">{value.last_step}</td>
           </tr>
         ))}
