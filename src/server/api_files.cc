@@ -32,29 +32,28 @@ Result<Response> send_from_file(const Request& request, const store::RunFile& fi
                                  .content_type = std::string(content_type_of(file.path))});
 }
 
-// From S3, say: through us, without ranges, piece by piece.
+// From S3, say: through us, piece by piece.
 Result<Response> send_from_afar(const Api& api, const Request& request,
                                 const store::RunFile& file) {
-  Response response;
-  response.headers.add("ETag", fmt::format("\"{}\"", file.digest));
-  if (is_not_modified(request, file.digest)) {
-    response.status = 304;
-    return response;
-  }
   const auto size = KEDGE_TRY(api.blobs.find_size(file.digest));
   if (!size) {
     return std::unexpected(gone(file));
   }
-  response.headers.add("Content-Type", std::string(content_type_of(file.path)));
-  response.body = [&api, digest = file.digest, size = *size,
-                   done = std::uint64_t{0}](std::string& chunk) mutable -> Result<bool> {
-    constexpr std::uint64_t kPiece = 4U << 20U;
-    const std::uint64_t count = std::min(kPiece, size - done);
-    chunk += KEDGE_TRY(api.blobs.read_all(digest, {.offset = done, .size = count}));
-    done += count;
-    return done < size;
+  const auto produce = [&api, digest = file.digest](std::uint64_t offset, std::uint64_t count) {
+    return [&api, digest, offset, left = count](std::string& chunk) mutable -> Result<bool> {
+      constexpr std::uint64_t kPiece = 4U << 20U;
+      const std::uint64_t taken = std::min(kPiece, left);
+      chunk += KEDGE_TRY(api.blobs.read_all(digest, {.offset = offset, .size = taken}));
+      offset += taken;
+      left -= taken;
+      return left > 0;
+    };
   };
-  return response;
+  return file_response(request, {.file = nullptr,
+                                 .size = *size,
+                                 .etag = file.digest,
+                                 .content_type = std::string(content_type_of(file.path)),
+                                 .produce = produce});
 }
 
 Result<Response> list_files(const Api& api, const Request& request) {

@@ -186,7 +186,20 @@ bool is_not_modified(const Request& request, std::string_view etag) {
          (*wanted == "*" || wanted->find(fmt::format("\"{}\"", etag)) != std::string_view::npos);
 }
 
-Response file_response(const Request& request, FileAnswer answer) {
+namespace {
+
+void set_body(Response& response, const FileAnswer& answer, std::uint64_t offset,
+              std::uint64_t size) {
+  if (answer.produce) {
+    response.body = answer.produce(offset, size);
+  } else {
+    response.body = FileBody{answer.file, offset, size};
+  }
+}
+
+}  // namespace
+
+Response file_response(const Request& request, const FileAnswer& answer) {
   Response response;
   const std::string tag = fmt::format("\"{}\"", answer.etag);
   response.headers.add("ETag", tag);
@@ -204,14 +217,13 @@ Response file_response(const Request& request, FileAnswer answer) {
   }
   switch (range.first) {
     case RangeKind::None:
-      response.body = FileBody{std::move(answer.file), 0, answer.size};
+      set_body(response, answer, 0, answer.size);
       return response;
     case RangeKind::Part:
       response.status = 206;
       response.headers.add("Content-Range", fmt::format("bytes {}-{}/{}", range.second.first,
                                                         range.second.last, answer.size));
-      response.body = FileBody{std::move(answer.file), range.second.first,
-                               range.second.last - range.second.first + 1};
+      set_body(response, answer, range.second.first, range.second.last - range.second.first + 1);
       return response;
     case RangeKind::Outside:
       break;

@@ -119,9 +119,11 @@ struct FileAnswer {
   std::uint64_t size = 0;
   std::string etag;
   std::string content_type;
+  // In place of a file: what gives these bytes piece by piece, where they are somewhere else.
+  std::function<BodyProducer(std::uint64_t offset, std::uint64_t size)> produce = {};
 };
 
-Response file_response(const Request& request, FileAnswer answer);
+Response file_response(const Request& request, const FileAnswer& answer);
 
 // The content type of a file name's ending; application/octet-stream when not known.
 std::string_view content_type_of(std::string_view path);

@@ -100,7 +100,9 @@ class FileResponse : public testing::Test {
       request.headers.add("if-range", if_range);
     }
     auto file = std::make_shared<OwnedFd>(::open((folder_ / "f").c_str(), O_RDONLY));
-    return file_response(request, {std::move(file), 10, "tag", "text/plain"});
+    return file_response(
+        request,
+        {.file = std::move(file), .size = 10, .etag = "tag", .content_type = "text/plain"});
   }
 
  private:
@@ -122,6 +124,26 @@ TEST_F(FileResponse, gives_the_part_that_was_asked_for) {
     EXPECT_EQ(body.size, size) << range;
   }
   EXPECT_EQ(get("bytes=5-7").headers.find("Content-Range"), "bytes 5-7/10");
+}
+
+TEST_F(FileResponse, asks_for_the_part_where_the_bytes_are_somewhere_else) {
+  Request request;
+  request.headers.add("range", "bytes=5-7");
+  const auto produce = [](std::uint64_t offset, std::uint64_t size) {
+    return [=](std::string& chunk) -> Result<bool> {
+      chunk += std::string("0123456789").substr(offset, size);
+      return false;
+    };
+  };
+  const Response response = file_response(request, {.file = nullptr,
+                                                    .size = 10,
+                                                    .etag = "tag",
+                                                    .content_type = "text/plain",
+                                                    .produce = produce});
+  EXPECT_EQ(response.status, 206);
+  std::string body;
+  EXPECT_FALSE(std::get<BodyProducer>(response.body)(body).value());
+  EXPECT_EQ(body, "567");
 }
 
 TEST_F(FileResponse, gives_the_whole_for_a_range_it_does_not_understand) {
