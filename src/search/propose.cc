@@ -6,15 +6,16 @@
 #include <limits>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/hash.h"
 #include "core/nearest.h"
 #include "core/random.h"
 #include "core/result.h"
@@ -50,6 +51,12 @@ bool has_result(const Trial& trial) {
                           trial.state == TrialState::Stopped || trial.state == TrialState::Paused);
 }
 
+// Of a point as locate() gives it. Two points with one key cost a try, nothing else.
+std::uint64_t key_of(const Point& point) {
+  return xxh3_64(
+      {reinterpret_cast<const std::uint8_t*>(point.data()), point.size() * sizeof(double)});
+}
+
 // The history as samplers see it.
 class Ledger {
  public:
@@ -65,9 +72,9 @@ class Ledger {
     }
     std::ranges::sort(ordered, {}, &Trial::number);
     for (const Trial* const trial : ordered) {
-      taken_.insert(identity_of(trial->values));
+      // Values that are none of the space's cannot be proposed again.
       if (auto point = plan.space.locate(trial->values)) {
-        ++located_;
+        located_ += taken_.insert(key_of(*point)).second ? 1 : 0;
         add(plan.metric, *trial, std::move(*point), worst);
       }
     }
@@ -87,9 +94,9 @@ class Ledger {
     }
   }
 
-  // False when the values are out already.
-  bool take(const nlohmann::json& values, Point point) {
-    if (!taken_.insert(identity_of(values)).second) {
+  // False when the point is out already.
+  bool take(Point point) {
+    if (!taken_.insert(key_of(point)).second) {
       return false;
     }
     pending_.push_back(std::move(point));
@@ -98,7 +105,7 @@ class Ledger {
     return true;
   }
 
-  bool is_taken(const nlohmann::json& values) const { return taken_.contains(identity_of(values)); }
+  bool is_taken(const Point& point) const { return taken_.contains(key_of(point)); }
 
   std::int64_t next_number() const { return next_number_; }
 
@@ -111,7 +118,7 @@ class Ledger {
  private:
   std::vector<Observation> told_;
   std::vector<Point> pending_;
-  std::set<std::string> taken_;
+  std::unordered_set<std::uint64_t> taken_;
   std::int64_t next_number_ = 1;
   std::uint64_t located_ = 0;
 };
@@ -126,7 +133,7 @@ std::optional<Point> find_unused(const SweepPlan& plan, const Ledger& ledger) {
   const std::uint64_t begin = random.below(*size);
   for (std::uint64_t i = 0; i < *size; ++i) {
     Point point = plan.space.grid_point((begin + i) % *size);
-    if (!ledger.is_taken(plan.space.values_at(point))) {
+    if (!ledger.is_taken(point)) {
       return point;
     }
   }
@@ -142,13 +149,15 @@ std::optional<nlohmann::json> propose_one(const SweepPlan& plan, Sampler& sample
       return std::nullopt;
     }
     nlohmann::json values = plan.space.values_at(*point);
-    if (ledger.take(values, plan.space.snap(*point))) {
+    auto located = plan.space.locate(values);
+    KEDGE_CHECK(located.has_value(), "a sampler's values lie in the space");
+    if (ledger.take(std::move(*located))) {
       return values;
     }
   }
   if (const auto point = find_unused(plan, ledger)) {
     nlohmann::json values = plan.space.values_at(*point);
-    ledger.take(values, *point);
+    ledger.take(*point);
     return values;
   }
   return std::nullopt;

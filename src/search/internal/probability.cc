@@ -1,8 +1,11 @@
 #include "search/internal/probability.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
+
+#include "core/random.h"
 
 namespace kedge::search {
 namespace {
@@ -62,6 +65,10 @@ double normal_quantile(double p) {
     x -= error / (1 + 0.5 * x * error);
   }
   return is_upper ? -x : x;
+}
+
+double draw_normal(Random& random) {
+  return normal_quantile(std::max(random.uniform(), 0x1.0p-54));
 }
 
 double beta_cdf(double x, double a, double b) {

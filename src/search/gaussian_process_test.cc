@@ -1,0 +1,114 @@
+#include "search/internal/gaussian_process.h"
+
+#include <cmath>
+#include <vector>
+
+#include <Eigen/Core>
+#include <gtest/gtest.h>
+
+#include "search/internal/acquisition.h"
+#include "search/internal/lbfgs.h"
+#include "search/internal/warp.h"
+
+namespace kedge::search {
+namespace {
+
+using Eigen::VectorXd;
+
+// sklearn.gaussian_process.GaussianProcessRegressor(1.5 * Matern([0.4, 0.8], nu=2.5), alpha=1e-3,
+// optimizer=None) at (0.3, 0.6).
+TEST(GaussianProcess, predicts_what_scikit_learn_predicts) {
+  Samples samples{Eigen::MatrixXd(4, 2), VectorXd(4)};
+  samples.x << 0.1, 0.2, 0.5, 0.9, 0.8, 0.3, 0.4, 0.5;
+  samples.y << 1, -0.5, 0.3, 0.7;
+  KernelShape shape{VectorXd(2), std::log(1.5), std::log(1e-3 - 1e-9)};
+  shape.log_lengths << std::log(0.4), std::log(0.8);
+  const std::vector<bool> is_choice = {false, false};
+  const GaussianProcess process(samples, shape, is_choice);
+  VectorXd x(2);
+  x << 0.3, 0.6;
+  EXPECT_NEAR(process.predict(x).mean, 0.6419609886408797, 1e-9);
+  EXPECT_NEAR(std::sqrt(process.predict(x).variance), 0.3430776977258661, 1e-9);
+}
+
+TEST(GaussianProcess, gradients_are_those_of_its_predictions) {
+  Samples samples{Eigen::MatrixXd(4, 2), VectorXd(4)};
+  samples.x << 0.1, 0.2, 0.5, 0.9, 0.8, 0.3, 0.4, 0.5;
+  samples.y << 1, -0.5, 0.3, 0.7;
+  const std::vector<bool> is_choice = {false, false};
+  const GaussianProcess process(samples, {VectorXd::Constant(2, -0.5), 0.2, -8}, is_choice);
+  VectorXd x(2);
+  x << 0.33, 0.61;
+  VectorXd mean_gradient(2);
+  VectorXd variance_gradient(2);
+  process.predict(x, mean_gradient, variance_gradient);
+  constexpr double kStep = 1e-6;
+  for (int j = 0; j < 2; ++j) {
+    VectorXd up = x;
+    VectorXd down = x;
+    up[j] += kStep;
+    down[j] -= kStep;
+    EXPECT_NEAR(mean_gradient[j],
+                (process.predict(up).mean - process.predict(down).mean) / (2 * kStep), 1e-6);
+    EXPECT_NEAR(variance_gradient[j],
+                (process.predict(up).variance - process.predict(down).variance) / (2 * kStep),
+                1e-6);
+  }
+}
+
+TEST(GaussianProcess, is_sure_of_what_it_believes) {
+  Samples samples{Eigen::MatrixXd(2, 1), VectorXd(2)};
+  samples.x << 0.1, 0.9;
+  samples.y << 1, -1;
+  const std::vector<bool> is_choice = {false};
+  GaussianProcess process(samples, {VectorXd::Constant(1, -1.0), 0, -10}, is_choice);
+  const VectorXd x = VectorXd::Constant(1, 0.4);
+  const Prediction before = process.predict(x);
+  process.believe(x);
+  EXPECT_NEAR(process.predict(x).mean, before.mean, 1e-3);
+  EXPECT_LT(process.predict(x).variance, 0.01 * before.variance);
+}
+
+// scipy: log(s * (z * norm.cdf(z) + norm.pdf(z))), and with mpmath far out.
+TEST(Acquisition, log_expected_improvement_holds_where_the_expectation_underflows) {
+  EXPECT_NEAR(log_expected_improvement(0.5, 0.2, 0.3), -4.094558938146742, 1e-12);
+  EXPECT_NEAR(log_expected_improvement(10, 0.5, 0), -207.61098568998506, 1e-4);
+}
+
+// Rosenbrock's function; its minimum is at (1, 1).
+TEST(Lbfgs, finds_the_minimum_of_a_curved_valley) {
+  const auto rosenbrock = [](const VectorXd& x, VectorXd& g) {
+    const double a = 1 - x[0];
+    const double b = x[1] - x[0] * x[0];
+    g[0] = -2 * a - 400 * x[0] * b;
+    g[1] = 200 * b;
+    return a * a + 100 * b * b;
+  };
+  VectorXd start(2);
+  start << -1.2, 1;
+  const VectorXd low = VectorXd::Constant(2, -5);
+  const VectorXd high = VectorXd::Constant(2, 5);
+  const Minimum found =
+      minimize(rosenbrock, start, low, high, {.iterations_max = 200, .decrease_min = 0});
+  EXPECT_NEAR(found.x[0], 1, 1e-4);
+  EXPECT_NEAR(found.x[1], 1, 1e-4);
+  // In a box that leaves it out, the minimum lies on the side: x = 0.5, y = 0.25.
+  const Minimum boxed = minimize(rosenbrock, start, low, VectorXd::Constant(2, 0.5),
+                                 {.iterations_max = 200, .decrease_min = 0});
+  EXPECT_NEAR(boxed.x[0], 0.5, 1e-4);
+  EXPECT_NEAR(boxed.x[1], 0.25, 1e-4);
+}
+
+// scipy.stats.yeojohnson([1, 2, 3, 10, 100]) finds this power on the standardised values.
+TEST(Warp, agrees_with_scipy) {
+  EXPECT_NEAR(yeo_johnson(2, 0.5), 1.4641016151377544, 1e-12);
+  EXPECT_NEAR(yeo_johnson(-2, 0.5), -2.797434948471088, 1e-12);
+  const std::vector<double> warped = warp_losses({1, 2, 3, 10, 100});
+  const std::vector<double> expected = {-0.841874, -0.696374, -0.55761, 0.241989, 1.853868};
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_NEAR(warped[i], expected[i], 1e-3);
+  }
+}
+
+}  // namespace
+}  // namespace kedge::search

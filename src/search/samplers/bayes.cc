@@ -1,0 +1,127 @@
+// Bayesian optimisation: a Gaussian process of the losses, and the point where the improvement to
+// be expected is largest. Points that are out are believed to come out as predicted, so that the
+// process is sure of them and looks elsewhere: many can be asked for at once.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <Eigen/Core>
+
+#include "core/random.h"
+#include "core/result.h"
+#include "search/internal/acquisition.h"
+#include "search/internal/design.h"
+#include "search/internal/gaussian_process.h"
+#include "search/internal/warp.h"
+#include "search/sampler.h"
+#include "search/space.h"
+
+namespace kedge::search {
+namespace {
+
+using Eigen::Index;
+using Eigen::VectorXd;
+
+// The cost of a proposal grows with the cube of what is looked at: the best points and those spread
+// over the rest of the history are enough to find better ones.
+constexpr std::size_t kFitMax = 128;
+constexpr std::size_t kPointsMax = 320;
+
+// The best half of `count`, and of the others every k-th.
+std::vector<std::size_t> choose(std::span<const Observation> told, std::size_t count) {
+  std::vector<std::size_t> order(told.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    order[i] = i;
+  }
+  if (order.size() <= count) {
+    return order;
+  }
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return told[i].loss; });
+  std::vector<std::size_t> chosen(order.begin(),
+                                  order.begin() + static_cast<std::ptrdiff_t>(count / 2));
+  const std::size_t rest = order.size() - count / 2;
+  const std::size_t wanted = count - count / 2;
+  for (std::size_t k = 0; k < wanted; ++k) {
+    chosen.push_back(order[count / 2 + k * rest / wanted]);
+  }
+  return chosen;
+}
+
+class Bayes : public Sampler {
+ public:
+  explicit Bayes(const Problem& problem) : problem_(problem), axes_(describe_axes(problem.space)) {}
+
+  std::optional<Point> next(std::span<const Point> pending, std::int64_t number,
+                            std::int64_t try_count) override {
+    const std::size_t dimension = axes_.is_choice.size();
+    const std::size_t begin = std::clamp<std::size_t>(2 * dimension, 4, 12);
+    if (problem_.told.size() < begin || try_count > 0 || dimension == 0) {
+      return design_point(problem_.space, problem_.seed, number, try_count);
+    }
+    if (!process_) {
+      fit();
+    }
+    for (; believed_ < pending.size(); ++believed_) {
+      process_->believe(axes_.features(pending[believed_]));
+    }
+    const Acquisition acquisition(*process_, best_loss_, axes_);
+    Random random({problem_.seed, static_cast<std::uint64_t>(number), 0xba7e5U});
+    return acquisition.maximize(best_points_, random);
+  }
+
+ private:
+  Samples samples_of(const std::vector<std::size_t>& chosen,
+                     const std::vector<double>& losses) const {
+    Samples samples{Eigen::MatrixXd(static_cast<Index>(chosen.size()),
+                                    static_cast<Index>(axes_.is_choice.size())),
+                    VectorXd(static_cast<Index>(chosen.size()))};
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      samples.x.row(static_cast<Index>(i)) =
+          axes_.features(problem_.told[chosen[i]].point).transpose();
+      samples.y[static_cast<Index>(i)] = losses[chosen[i]];
+    }
+    return samples;
+  }
+
+  void fit() {
+    std::vector<double> losses;
+    for (const Observation& observation : problem_.told) {
+      losses.push_back(observation.loss);
+    }
+    losses = warp_losses(losses);
+    KernelShape shape =
+        fit_shape(samples_of(choose(problem_.told, kFitMax), losses), axes_.is_choice);
+    process_.emplace(samples_of(choose(problem_.told, kPointsMax), losses), std::move(shape),
+                     axes_.is_choice);
+    best_loss_ = *std::ranges::min_element(losses);
+    std::vector<std::size_t> order(losses.size());
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      order[i] = i;
+    }
+    std::ranges::stable_sort(order, {}, [&](std::size_t i) { return losses[i]; });
+    for (std::size_t i = 0; i < std::min<std::size_t>(5, order.size()); ++i) {
+      best_points_.push_back(axes_.features(problem_.told[order[i]].point));
+    }
+  }
+
+  Problem problem_;
+  Axes axes_;
+  std::optional<GaussianProcess> process_;
+  std::size_t believed_ = 0;
+  double best_loss_ = 0;
+  std::vector<VectorXd> best_points_;
+};
+
+const Samplers::Add kAdd{
+    {"bayes", "Bayesian: a Gaussian process, expected improvement, aware of what is running",
+     [](const Problem& problem) -> Result<std::unique_ptr<Sampler>> {
+       return std::make_unique<Bayes>(problem);
+     }}};
+
+}  // namespace
+}  // namespace kedge::search
