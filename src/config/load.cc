@@ -69,6 +69,9 @@ class Loader {
         problem(place, fmt::format("'{}' is given twice", path));
         continue;
       }
+      if (path == "sweep" && entry.second.IsMap()) {
+        continue;  // what `kedge sweep` reads: which other values to try
+      }
       if (entry.second.IsMap() && is_section(path)) {
         add_map(entry.second, path, where, with_lines);
       } else if (!(entry.second.IsNull() && is_section(path))) {

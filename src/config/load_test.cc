@@ -62,6 +62,13 @@ TEST_F(LoadTest, a_file_overrides_defaults_and_keeps_its_line) {
   EXPECT_EQ(config.find("loader.batch_size")->origin, "default");
 }
 
+TEST_F(LoadTest, a_sweep_section_is_for_others) {
+  const LoadedConfig config =
+      load("train: {epochs: 3}\nsweep: {method: grid, parameters: {optimizer.lr: [0.1, 0.2]}}\n");
+  EXPECT_EQ(config->train.epochs, 3);
+  EXPECT_THAT(error_of("sweep: 3\n"), HasSubstr("unknown key 'sweep'"));
+}
+
 TEST_F(LoadTest, launchers_name_the_run_by_a_variable) {
   ::setenv("KEDGE_RUN_ID", "job-17", 1);
   LoadOptions options;
