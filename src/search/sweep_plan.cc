@@ -112,6 +112,11 @@ class Parser {
                            "");
     }
     plan_.metric.goal = goal == "maximize" ? Goal::Maximize : Goal::Minimize;
+    const std::string use = metric["use"].as<std::string>("last");
+    if (use != "last" && use != "best") {
+      return refused<void>(metric["use"], "metric use must be last or best", "");
+    }
+    plan_.metric.uses_best = use == "best";
     if (metric["target"]) {
       const nlohmann::json target = json_of_word(metric["target"].as<std::string>(""));
       if (!target.is_number()) {
@@ -214,7 +219,9 @@ Result<SweepPlan> parse_sweep(const std::string& yaml_text, const std::string& w
     // Our own form: a section of a config file.
     const bool is_section = root.IsMap() && root["sweep"] && root["sweep"].IsMap();
     const YAML::Node plan = is_section ? root["sweep"] : root;
-    return Parser(plan, where).parse();
+    auto parsed = KEDGE_TRY(Parser(plan, where).parse());
+    parsed.is_section = is_section;
+    return parsed;
   } catch (const YAML::Exception& error) {
     return fail(ErrorKind::Usage,
                 error.mark.is_null()

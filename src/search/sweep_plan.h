@@ -21,6 +21,7 @@ struct Metric {
   std::string name;
   Goal goal = Goal::Minimize;
   std::optional<double> target = {};  // reached: no more trials
+  bool uses_best = false;             // a trial's best value counts, not its last
 
   // Whether `a` is a better result than `b`.
   bool is_better(double a, double b) const { return goal == Goal::Minimize ? a < b : a > b; }
@@ -60,6 +61,7 @@ struct SweepPlan {
   std::uint64_t seed = 0;
   std::int64_t retries = 0;                // of a trial that failed
   std::vector<nlohmann::json> rows = {};   // method "list": the values of each trial
+  bool is_section = false;                 // it was the `sweep:` section of a config
   std::vector<std::string> warnings = {};  // keys that have no effect, and the like
 };
 
