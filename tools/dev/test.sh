@@ -1,9 +1,10 @@
 # Usage: ./dev test [--asan | --tsan]
 #
 # Builds and runs everything .ci/run runs: unit tests, command-line transcripts, a training that is
-# killed again and again and one whose disk is full, every way into a server that is killed,
-# frozen and behind a bad network, the web page's own checks and, where there is a Chromium, the
-# journeys of its users, the commands in the documentation, library dependencies, the tools' own
+# killed again and again and one whose disk is full, agents of a sweep that are killed, every way
+# into a server that is killed, frozen and behind a bad network, the web page's own checks and,
+# where there is a Chromium, the journeys of its users, the commands in the documentation, library
+# dependencies, the tools' own
 # tests, five seconds each of three fuzzers where there is a clang with libFuzzer, lint without
 # clang-tidy.
 # A part prints one line when it passes and its output when it does not.
@@ -104,6 +105,7 @@ else
   part cli python3 tests/cli/run.py
   part kills python3 tests/resume/kill.py --kills 20
   part faults python3 tests/resume/faults.py
+  part sweeps python3 tests/sweep/agents.py build/bin/kedge
   part ingest python3 tests/server/ingest.py
   part server python3 tests/server/contract.py
   part mlflow python3 tests/mlflow/contract.py

@@ -1,0 +1,75 @@
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/shared/arguments.h"
+#include "cli/sweep.h"
+#include "cli/verbs.h"
+#include "core/log.h"
+#include "core/result.h"
+#include "launch/supervise.h"
+#include "sweep/agent.h"
+#include "sweep/sweep_folder.h"
+
+namespace kedge::cli {
+namespace {
+
+const VerbHelp kHelp = {
+    .usage = "kedge agent ID [options]",
+    .text =
+        "Works on a sweep: takes a trial, runs it, takes the next, until there are no more. "
+        "Any number of agents\nmay, on any machine that sees the folder. A trial whose agent "
+        "died is given out again and goes on.",
+    .flags = {{"--count", "N", "at most so many trials (no limit)"},
+              {"--wait", "", "stay while other agents still work, in case they die"},
+              {"--any-code", "", "go on although the program has changed since the sweep was made"},
+              kSweepDirFlag,
+              kJsonFlag}};
+
+Result<int> work(const Arguments& arguments) {
+  const std::int64_t count = KEDGE_TRY(arguments.number("--count", 0));
+  if (arguments.has("--count") && count < 1) {
+    return fail(ErrorKind::Usage, "--count must be at least 1");
+  }
+  const launch::HeldSignals signals;
+  auto folder = KEDGE_TRY(open_sweep_of(arguments));
+  sweep::AgentOptions options;
+  if (count > 0) {
+    options.count = count;
+  }
+  options.waits = arguments.has("--wait");
+  options.any_code = arguments.has("--any-code");
+  options.kedge = own_program();
+  options.say = [](std::string_view line) { say("kedge: {}", line); };
+  const auto report = KEDGE_TRY(sweep::run_agent(folder, options, signals));
+  say("kedge: agent ends after {} trials: {}", report.trials, report.end);
+  if (arguments.has("--json")) {
+    fmt::print(
+        "{}\n",
+        nlohmann::json{{"trials", report.trials}, {"failed", report.failed}, {"end", report.end}}
+            .dump());
+  }
+  if (report.was_interrupted) {
+    return kExitRunMeAgain;
+  }
+  return report.failed > 0 && report.failed == report.trials ? kExitFailed : kExitDone;
+}
+
+}  // namespace
+
+int run_agent(Args args) {
+  const auto arguments = parse_or_help(args, kHelp);
+  if (!arguments) {
+    return report(arguments.error());
+  }
+  if (!*arguments) {
+    return kExitDone;
+  }
+  const auto exit_code = work(**arguments);
+  return exit_code ? *exit_code : report(exit_code.error());
+}
+
+}  // namespace kedge::cli

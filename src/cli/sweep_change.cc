@@ -1,0 +1,157 @@
+// `kedge sweep stop`, `pause`, `resume`, `cancel`, `retry` and `merge`.
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "cli/shared/arguments.h"
+#include "cli/sweep.h"
+#include "core/log.h"
+#include "core/result.h"
+#include "search/propose.h"
+#include "search/trial.h"
+#include "sweep/sweep_folder.h"
+
+namespace kedge::cli {
+namespace {
+
+struct Word {
+  std::string_view name;
+  std::string_view text;
+  sweep::SweepState state;
+};
+
+constexpr Word kWords[] = {
+    {"stop", "No more trials are handed out; those that run go on to their end.",
+     sweep::SweepState::Stopped},
+    {"pause", "No trials are handed out until `kedge sweep resume`; those that run go on.",
+     sweep::SweepState::Paused},
+    {"resume", "Trials are handed out again.", sweep::SweepState::Running},
+    {"cancel", "No more trials are handed out, and those that run are stopped.",
+     sweep::SweepState::Cancelled},
+};
+
+Result<void> retry(const Arguments& arguments) {
+  auto folder = KEDGE_TRY(open_sweep_of(arguments));
+  const bool all_failed = arguments.has("--failed");
+  std::set<std::int64_t> numbers;
+  for (const std::string& text : arguments.values("--trial")) {
+    numbers.insert(std::stoll("0" + text));
+  }
+  if (!all_failed && numbers.empty()) {
+    return fail(ErrorKind::Usage, "say which trials: --failed, or --trial N");
+  }
+  std::int64_t count = 0;
+  for (const sweep::TrialView& view : KEDGE_TRY(folder.read_trials())) {
+    const bool is_failed = view.trial.state == search::TrialState::Failed;
+    const bool is_meant = (all_failed && is_failed) || numbers.contains(view.trial.number);
+    if (!is_meant) {
+      continue;
+    }
+    if (view.trial.state == search::TrialState::Finished) {
+      return fail(ErrorKind::Usage,
+                  fmt::format("trial {} has finished; only failed and stopped trials are run "
+                              "again",
+                              view.trial.number));
+    }
+    count += KEDGE_TRY(folder.retry(view.trial.number)) ? 1 : 0;
+  }
+  say("kedge: {} trials are open again; `kedge agent {}` works on them", count, folder.facts().id);
+  return {};
+}
+
+// Finished trials of the second sweep become trials of the first, unless it has their values.
+Result<void> merge(const Arguments& arguments) {
+  if (arguments.positionals().size() != 2) {
+    return fail(ErrorKind::Usage, "merge needs two sweeps", "kedge sweep merge INTO FROM");
+  }
+  const std::string dir = arguments.value("--dir", "sweeps");
+  auto into = KEDGE_TRY(sweep::SweepFolder::open(arguments.positionals()[0], dir));
+  auto from = KEDGE_TRY(sweep::SweepFolder::open(arguments.positionals()[1], dir));
+  if (into.plan().metric.name != from.plan().metric.name ||
+      into.plan().metric.goal != from.plan().metric.goal) {
+    return fail(ErrorKind::Usage, fmt::format("the sweeps have different metrics: '{}' and '{}'",
+                                              into.plan().metric.name, from.plan().metric.name));
+  }
+  std::int64_t count = 0;
+  for (const sweep::TrialView& view : KEDGE_TRY(from.read_trials())) {
+    if (view.trial.state != search::TrialState::Finished) {
+      continue;
+    }
+    const std::string identity = search::identity_of(view.trial.values);
+    for (;;) {
+      const auto here = KEDGE_TRY(into.read_trials());
+      bool is_known = false;
+      for (const sweep::TrialView& known : here) {
+        is_known = is_known || search::identity_of(known.trial.values) == identity;
+      }
+      const auto number = static_cast<std::int64_t>(here.size()) + 1;
+      if (is_known) {
+        break;
+      }
+      if (KEDGE_TRY(into.add_finished(number, view, from.facts().id))) {
+        ++count;
+        break;
+      }
+    }
+  }
+  say("kedge: {} trials of {} are now also in {}", count, from.facts().id, into.facts().id);
+  return {};
+}
+
+template <typename Act>
+int with_arguments(Args args, const VerbHelp& help, Act act) {
+  const auto arguments = parse_or_help(args, help);
+  if (!arguments) {
+    return report(arguments.error());
+  }
+  if (!*arguments) {
+    return kExitDone;
+  }
+  const Result<void> done = act(**arguments);
+  return done ? kExitDone : report(done.error());
+}
+
+}  // namespace
+
+int run_sweep_control(const std::string& word, Args args) {
+  const Word* meant = kWords;
+  while (meant->name != word) {
+    ++meant;
+  }
+  const std::string usage = fmt::format("kedge sweep {} ID [options]", word);
+  const VerbHelp help = {.usage = usage, .text = meant->text, .flags = {kSweepDirFlag}};
+  return with_arguments(args, help, [&](const Arguments& arguments) -> Result<void> {
+    const auto folder = KEDGE_TRY(open_sweep_of(arguments));
+    const auto before = KEDGE_TRY(folder.read_control());
+    if (before.state == sweep::SweepState::Cancelled && word == "pause") {
+      return fail(ErrorKind::Usage, "the sweep is cancelled; `kedge sweep resume` opens it again");
+    }
+    KEDGE_TRY(folder.write_control({meant->state, word == "resume" ? "" : "by the user"}));
+    say("kedge: sweep {} is {}", folder.facts().id, sweep::name_of(meant->state));
+    return {};
+  });
+}
+
+int run_sweep_retry(Args args) {
+  return with_arguments(args,
+                        {.usage = "kedge sweep retry ID --failed",
+                         .text = "Opens trials that failed again; their runs go on where they were "
+                                 "saved.",
+                         .flags = {{"--failed", "", "all that failed"},
+                                   {"--trial", "N", "this one; may be repeated"},
+                                   kSweepDirFlag}},
+                        retry);
+}
+
+int run_sweep_merge(Args args) {
+  return with_arguments(args,
+                        {.usage = "kedge sweep merge INTO FROM",
+                         .text = "Takes the finished trials of one sweep into another.",
+                         .flags = {kSweepDirFlag}},
+                        merge);
+}
+
+}  // namespace kedge::cli

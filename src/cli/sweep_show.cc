@@ -1,0 +1,270 @@
+// `kedge sweep ls`, `show`, `best` and `export`.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/shared/arguments.h"
+#include "cli/shared/text_table.h"
+#include "cli/sweep.h"
+#include "core/file.h"
+#include "core/log.h"
+#include "core/result.h"
+#include "core/units.h"
+#include "search/space.h"
+#include "search/sweep_plan.h"
+#include "sweep/agent.h"
+#include "sweep/sweep_folder.h"
+#include "sweep/trial_files.h"
+#include "sweep/trial_table.h"
+
+namespace kedge::cli {
+namespace {
+
+using search::TrialState;
+
+// Parses, opens the sweep and hands both to `act`.
+template <typename Act>
+int with_sweep(Args args, const VerbHelp& help, Act act) {
+  const auto arguments = parse_or_help(args, help);
+  if (!arguments) {
+    return report(arguments.error());
+  }
+  if (!*arguments) {
+    return kExitDone;
+  }
+  auto folder = open_sweep_of(**arguments);
+  if (!folder) {
+    return report(folder.error());
+  }
+  const Result<void> done = act(**arguments, *folder);
+  return done ? kExitDone : report(done.error());
+}
+
+std::map<TrialState, std::int64_t> count_states(const std::vector<sweep::TrialView>& trials) {
+  std::map<TrialState, std::int64_t> counts;
+  for (const sweep::TrialView& view : trials) {
+    ++counts[view.trial.state];
+  }
+  return counts;
+}
+
+std::string render_counts(const std::map<TrialState, std::int64_t>& counts) {
+  std::vector<std::string> parts;
+  for (const auto& [state, count] : counts) {
+    parts.push_back(fmt::format("{} {}", count, sweep::name_of(state)));
+  }
+  return parts.empty() ? "no trials yet" : fmt::format("{}", fmt::join(parts, ", "));
+}
+
+// Running until all that is expected has ended.
+std::string state_of(const sweep::SweepFolder& folder, const sweep::Control& control,
+                     const std::vector<sweep::TrialView>& trials) {
+  const auto expected = search::expected_runs(folder.plan());
+  const bool has_ended = std::ranges::all_of(
+      trials, [](const sweep::TrialView& view) { return view.result.has_value(); });
+  if (expected && static_cast<std::int64_t>(trials.size()) >= *expected && has_ended) {
+    return "finished";
+  }
+  return std::string(sweep::name_of(control.state));
+}
+
+std::string render_metric(const std::optional<double>& value) {
+  return value ? fmt::format("{:.6g}", *value) : "";
+}
+
+nlohmann::json trial_json(const sweep::TrialView& view) {
+  nlohmann::json json = {{"trial", view.trial.number},
+                         {"state", sweep::name_of(view.trial.state)},
+                         {"values", view.trial.values},
+                         {"run", view.run},
+                         {"attempts", view.attempts}};
+  json["metric"] = view.trial.metric ? nlohmann::json(*view.trial.metric) : nlohmann::json();
+  if (view.result) {
+    json["seconds"] = view.result->seconds;
+    json["exit_code"] = view.result->exit_code;
+    json["message"] = view.result->message;
+  }
+  return json;
+}
+
+Result<void> show(const Arguments& arguments, sweep::SweepFolder& folder) {
+  const auto trials = KEDGE_TRY(folder.read_trials());
+  const auto control = KEDGE_TRY(folder.read_control());
+  const std::string state = state_of(folder, control, trials);
+  const auto expected = search::expected_runs(folder.plan());
+  if (arguments.has("--json")) {
+    nlohmann::json json = {{"id", folder.facts().id},
+                           {"name", folder.facts().name},
+                           {"method", folder.plan().method},
+                           {"metric", folder.plan().metric.name},
+                           {"state", state},
+                           {"reason", control.reason},
+                           {"trials", nlohmann::json::array()}};
+    json["expected_runs"] = expected ? nlohmann::json(*expected) : nlohmann::json();
+    for (const sweep::TrialView& view : trials) {
+      json["trials"].push_back(trial_json(view));
+    }
+    fmt::print("{}\n", json.dump());
+    return {};
+  }
+  fmt::print("sweep {}: {}, {}; {} of {} runs: {}\n", folder.facts().id, folder.plan().method,
+             state, trials.size(), expected ? std::to_string(*expected) : "any number of",
+             render_counts(count_states(trials)));
+  if (!control.reason.empty()) {
+    fmt::print("{}\n", control.reason);
+  }
+  if (const auto usual_s = sweep::median_seconds(trials); usual_s && expected) {
+    const auto left = static_cast<double>(*expected - count_states(trials)[TrialState::Finished]);
+    fmt::print("a trial takes {}; {} of work left\n", render_seconds({*usual_s}),
+               render_seconds({std::max(left, 0.0) * *usual_s}));
+  }
+  const std::string& metric = folder.plan().metric.name;
+  std::vector<std::vector<std::string>> rows = {
+      {"trial", "state", metric.empty() ? "metric" : metric, "time", "values"}};
+  for (const std::size_t index : sweep::rank_trials(folder.plan().metric, trials)) {
+    const sweep::TrialView& view = trials[index];
+    std::string values = search::flatten(view.trial.values).dump();
+    rows.push_back({std::to_string(view.trial.number),
+                    std::string(sweep::name_of(view.trial.state)), render_metric(view.trial.metric),
+                    view.result ? render_seconds({view.result->seconds}) : "", std::move(values)});
+  }
+  fmt::print("{}", render_table(rows));
+  return {};
+}
+
+Result<const sweep::TrialView*> find_best(const sweep::SweepFolder& folder,
+                                          const std::vector<sweep::TrialView>& trials) {
+  const auto order = sweep::rank_trials(folder.plan().metric, trials);
+  if (order.empty() || !trials[order.front()].trial.metric) {
+    return fail(ErrorKind::NotFound,
+                fmt::format("no trial of sweep {} has a result yet", folder.facts().id));
+  }
+  return &trials[order.front()];
+}
+
+void render_yaml(const nlohmann::json& values, int depth, std::string& text) {
+  for (const auto& [key, value] : values.items()) {
+    const std::string indent(static_cast<std::size_t>(depth) * 2, ' ');
+    if (value.is_object() && !value.empty()) {
+      text += fmt::format("{}{}:\n", indent, key);
+      render_yaml(value, depth + 1, text);
+    } else {
+      text += fmt::format("{}{}: {}\n", indent, key, value.dump());
+    }
+  }
+}
+
+// The effective config of the best run without what names that run, or its values alone.
+Result<void> best(const Arguments& arguments, sweep::SweepFolder& folder) {
+  const auto trials = KEDGE_TRY(folder.read_trials());
+  const sweep::TrialView& view = *KEDGE_TRY(find_best(folder, trials));
+  if (arguments.has("--json")) {
+    fmt::print("{}\n", trial_json(view).dump());
+    return {};
+  }
+  say("kedge: trial {}: {} {:.6g}", view.trial.number, folder.plan().metric.name,
+      *view.trial.metric);
+  const Path run = sweep::find_run_path(folder, view);
+  const auto config = folder.facts().is_config && !run.empty() ? read_file(run / "config.yaml")
+                                                               : Result<std::string>("");
+  std::string text;
+  if (config && !config->empty()) {
+    std::size_t begin = 0;
+    while (begin < config->size()) {
+      const std::size_t end = std::min(config->find('\n', begin), config->size() - 1);
+      const std::string line = config->substr(begin, end - begin + 1);
+      const bool names_run = line.starts_with("  id:") || line.starts_with("  name: " + view.run);
+      text += names_run ? "" : line;
+      begin = end + 1;
+    }
+  } else {
+    render_yaml(view.trial.values, 0, text);
+  }
+  if (const std::string file = arguments.value("--output"); !file.empty()) {
+    return write_file_atomic(file, text);
+  }
+  fmt::print("{}", text);
+  return {};
+}
+
+}  // namespace
+
+int run_sweep_ls(Args args) {
+  const VerbHelp help = {.usage = "kedge sweep ls [options]",
+                         .text = "The sweeps in a folder.",
+                         .flags = {kSweepDirFlag, kJsonFlag}};
+  const auto arguments = parse_or_help(args, help);
+  if (!arguments) {
+    return report(arguments.error());
+  }
+  if (!*arguments) {
+    return kExitDone;
+  }
+  const Path dir = (*arguments)->value("--dir", "sweeps");
+  nlohmann::json list = nlohmann::json::array();
+  std::vector<std::vector<std::string>> rows = {
+      {"id", "name", "method", "state", "trials", "best", "created"}};
+  for (const Path& path : sweep::SweepFolder::list(dir)) {
+    auto folder = sweep::SweepFolder::open(path.string(), dir);
+    const auto trials = folder ? folder->read_trials() : std::unexpected(folder.error());
+    const auto control = folder ? folder->read_control() : std::unexpected(folder.error());
+    if (!trials || !control) {
+      warn("{}", trials ? control.error().message : trials.error().message);
+      continue;
+    }
+    const auto order = sweep::rank_trials(folder->plan().metric, *trials);
+    const std::string best =
+        order.empty() ? "" : render_metric((*trials)[order.front()].trial.metric);
+    const std::string state = state_of(*folder, *control, *trials);
+    rows.push_back({folder->facts().id, folder->facts().name, folder->plan().method, state,
+                    std::to_string(trials->size()), best, folder->facts().created});
+    list.push_back({{"id", folder->facts().id},
+                    {"name", folder->facts().name},
+                    {"method", folder->plan().method},
+                    {"state", state},
+                    {"trials", trials->size()},
+                    {"created", folder->facts().created}});
+  }
+  fmt::print("{}", (*arguments)->has("--json") ? list.dump() + "\n" : render_table(rows));
+  return kExitDone;
+}
+
+int run_sweep_show(Args args) {
+  return with_sweep(args,
+                    {.usage = "kedge sweep show ID [options]",
+                     .text = "A sweep and its trials, the best first.",
+                     .flags = {kSweepDirFlag, kJsonFlag}},
+                    show);
+}
+
+int run_sweep_best(Args args) {
+  return with_sweep(args,
+                    {.usage = "kedge sweep best ID [options]",
+                     .text = "The best trial's config as YAML, to train again.",
+                     .flags = {{"--output", "FILE", "write it there"}, kSweepDirFlag, kJsonFlag}},
+                    best);
+}
+
+int run_sweep_export(Args args) {
+  return with_sweep(
+      args,
+      {.usage = "kedge sweep export ID [options]",
+       .text = "All trials as CSV, the best first, with the folders of their runs and checkpoints.",
+       .flags = {{"--output", "FILE", "write it there (results.csv)"}, kSweepDirFlag}},
+      [](const Arguments& arguments, sweep::SweepFolder& folder) -> Result<void> {
+        const auto trials = KEDGE_TRY(folder.read_trials());
+        const Path file = arguments.value("--output", "results.csv");
+        KEDGE_TRY(sweep::write_trial_table(file, folder, trials));
+        say("kedge: {} trials in {}", trials.size(), file.string());
+        return {};
+      });
+}
+
+}  // namespace kedge::cli

@@ -1,0 +1,102 @@
+#include "sweep/local_agents.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/file.h"
+#include "core/result.h"
+#include "launch/supervise.h"
+#include "sweep/sweep_folder.h"
+#include "track/attempt.h"
+#include "track/run_list.h"
+
+namespace kedge::sweep {
+namespace {
+
+// Of so many runs the newest tell enough.
+constexpr std::size_t kRunsMax = 50;
+
+Result<pid_t> start_agent(const Path& kedge, const Path& sweep,
+                          const launch::HeldSignals& signals) {
+  const std::string program = kedge.string();
+  const std::string folder = sweep.string();
+  const pid_t child = ::fork();
+  if (child < 0) {
+    return fail(ErrorKind::Io, fmt::format("cannot start an agent: {}", std::strerror(errno)));
+  }
+  if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    ::pthread_sigmask(SIG_SETMASK, &signals.before(), nullptr);
+    ::execl(program.c_str(), program.c_str(), "agent", folder.c_str(), "--wait",
+            static_cast<char*>(nullptr));
+    ::_exit(126);
+  }
+  return child;
+}
+
+}  // namespace
+
+Result<int> run_local_agents(const SweepFolder& folder, std::int64_t count, const Path& kedge,
+                             const launch::HeldSignals& signals) {
+  std::vector<pid_t> agents;
+  for (std::int64_t i = 0; i < count; ++i) {
+    agents.push_back(KEDGE_TRY(start_agent(kedge, folder.path(), signals)));
+  }
+  int worst = 0;
+  while (!agents.empty()) {
+    siginfo_t info{};
+    const timespec patience{.tv_sec = 1, .tv_nsec = 0};
+    const int number = ::sigtimedwait(&signals.held(), &info, &patience);
+    // A terminal has told the agents already.
+    if (number > 0 && number != SIGCHLD && number != SIGWINCH && info.si_code != SI_KERNEL) {
+      for (const pid_t agent : agents) {
+        ::kill(agent, number);
+      }
+    }
+    std::erase_if(agents, [&](pid_t agent) {
+      int status = 0;
+      if (::waitpid(agent, &status, WNOHANG) != agent) {
+        return false;
+      }
+      worst = std::max(worst, WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+      return true;
+    });
+  }
+  return worst;
+}
+
+std::optional<UsualTime> find_usual_time(const Path& runs, const std::string& project) {
+  const auto list = track::list_runs(runs);
+  if (!list) {
+    return std::nullopt;
+  }
+  std::vector<double> seconds;
+  for (auto run = list->rbegin(); run != list->rend() && seconds.size() < kRunsMax; ++run) {
+    if (run->project != project || run->state != "finished") {
+      continue;
+    }
+    double sum = 0;
+    for (const track::AttemptFacts& attempt : track::list_attempts(run->path)) {
+      sum += attempt.seconds;
+    }
+    seconds.push_back(sum);
+  }
+  if (seconds.empty()) {
+    return std::nullopt;
+  }
+  std::ranges::sort(seconds);
+  return UsualTime{seconds[seconds.size() / 2], seconds.size()};
+}
+
+}  // namespace kedge::sweep

@@ -1,0 +1,28 @@
+// Agents on this machine, and what a sweep may cost before it begins.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/file.h"
+#include "core/result.h"
+#include "launch/supervise.h"
+#include "sweep/sweep_folder.h"
+
+namespace kedge::sweep {
+
+// Runs so many `kedge agent` processes to their end. The exit code: 0 when all ended well, 85 when
+// they were asked to stop, else the worst.
+Result<int> run_local_agents(const SweepFolder& folder, std::int64_t count, const Path& kedge,
+                             const launch::HeldSignals& signals);
+
+struct UsualTime {
+  double median_s = 0;
+  std::size_t runs = 0;  // that it was taken from
+};
+
+// What finished runs of a project took; nothing where there are none.
+std::optional<UsualTime> find_usual_time(const Path& runs, const std::string& project);
+
+}  // namespace kedge::sweep

@@ -1,0 +1,117 @@
+#include "sweep/trial_files.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "core/file.h"
+#include "search/trial.h"
+#include "sweep/sweep_folder.h"
+
+namespace kedge::sweep {
+namespace {
+
+constexpr std::array<std::string_view, 6> kStates = {"waiting",  "running", "paused",
+                                                     "finished", "stopped", "failed"};
+
+// JSON has no NaN: a diverged training's is null with a mark.
+std::optional<double> number_of(const nlohmann::json& json, const char* key) {
+  const auto found = json.find(key);
+  if (found == json.end()) {
+    return std::nullopt;
+  }
+  return found->is_number() ? found->get<double>() : std::numeric_limits<double>::quiet_NaN();
+}
+
+TrialResult parse_result(const nlohmann::json& json) {
+  TrialResult result;
+  const auto found = std::ranges::find(kStates, json.value("state", "failed"));
+  result.state = found == kStates.end() ? search::TrialState::Failed
+                                        : static_cast<search::TrialState>(found - kStates.begin());
+  result.metric = number_of(json, "metric");
+  result.exit_code = json.value("exit_code", 0);
+  result.seconds = json.value("seconds", 0.0);
+  result.message = json.value("message", "");
+  result.host = json.value("host", "");
+  result.ended = json.value("ended", "");
+  result.reused = json.value("reused", "");
+  return result;
+}
+
+void count_files(const Path& folder, TrialView& view) {
+  std::error_code error;
+  std::filesystem::directory_iterator entry(folder, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    view.failures += entry->path().filename().string().starts_with("result-") ? 1 : 0;
+  }
+  std::filesystem::directory_iterator attempt(folder / "attempts", error);
+  for (; !error && attempt != std::filesystem::directory_iterator(); attempt.increment(error)) {
+    view.attempts += attempt->path().filename().string().starts_with('.') ? 0 : 1;
+  }
+}
+
+}  // namespace
+
+std::string_view name_of(search::TrialState state) {
+  return kStates.at(static_cast<std::size_t>(state));
+}
+
+nlohmann::json result_json(const TrialResult& result) {
+  nlohmann::json json = {{"state", name_of(result.state)},
+                         {"exit_code", result.exit_code},
+                         {"seconds", result.seconds},
+                         {"host", result.host},
+                         {"ended", result.ended}};
+  if (result.metric) {
+    json["metric"] = *result.metric;
+  }
+  if (!result.message.empty()) {
+    json["message"] = result.message;
+  }
+  if (!result.reused.empty()) {
+    json["reused"] = result.reused;
+  }
+  return json;
+}
+
+TrialView view_of(const nlohmann::json& description, const Path& folder) {
+  TrialView view;
+  view.trial.values = description.value("values", nlohmann::json::object());
+  view.run = description.value("run", "");
+  count_files(folder, view);
+  if (const auto progress = read_json(folder / "progress.json");
+      progress && progress->contains("curve") && (*progress)["curve"].is_array()) {
+    for (const nlohmann::json& value : (*progress)["curve"]) {
+      view.trial.curve.push_back(value.is_number() ? value.get<double>()
+                                                   : std::numeric_limits<double>::quiet_NaN());
+    }
+  }
+  const auto own = description.find("result");  // of a trial taken over from another sweep
+  const auto json =
+      own != description.end() ? std::optional(*own) : read_json(folder / "result.json");
+  if (json) {
+    view.result = parse_result(*json);
+    view.trial.state = view.result->state;
+    view.trial.metric = view.result->metric;
+  } else if (std::filesystem::exists(folder / "paused.json")) {
+    view.trial.state = search::TrialState::Paused;
+    if (!view.trial.curve.empty()) {
+      view.trial.metric = view.trial.curve.back();
+    }
+  } else {
+    view.trial.state =
+        view.attempts > 0 ? search::TrialState::Running : search::TrialState::Waiting;
+  }
+  return view;
+}
+
+}  // namespace kedge::sweep
