@@ -18,8 +18,8 @@ and answers are checked after it has stopped.
   start      s from the command to the first answer
 
 The column "dialect" is kedge asked by MLflow's own calls. With --python PYTHON (one that has
-mlflow) the mlflow package's client does the same work against each, and against a server that answers {}
-to everything: that is the client's own floor.
+mlflow) the mlflow package's client does the same work against each, and against a server that
+answers {} to everything: that is the client's own floor.
 """
 
 import argparse

@@ -6,8 +6,10 @@ Needs no mlflow: the requests are those that its clients send. With bad input to
 Usage: contract.py [--bin FOLDER] [unittest options]        (default: build/bin)
 """
 
+import json
 import socket
 
+from model_calls import LoggedModelTest, MoreRegistryTest, TraceTest, UserTest  # noqa: F401
 from raw_calls import API, FILES, MlflowTest, main
 
 
@@ -40,6 +42,17 @@ class ExperimentTest(MlflowTest):
         answer = self.ask("POST", API + "experiments/create", {"name": "taken"})
         self.assertEqual(answer.status, 400)
         self.assertEqual(answer.json["error_code"], "RESOURCE_ALREADY_EXISTS")
+
+    def test_tags_come_and_go(self) -> None:
+        made = self.experiment()
+        self.post("experiments/set-experiment-tag", experiment_id=made, key="k", value="v")
+        found = self.get("experiments/search", max_results=10, filter="tags.k = 'v'")
+        self.assertEqual([each["experiment_id"] for each in found["experiments"]], [made])
+        self.post("experiments/delete-experiment-tag", experiment_id=made, key="k")
+        message = self.refused(
+            "experiments/delete-experiment-tag", {"experiment_id": made, "key": "k"}, 404
+        )
+        self.assertEqual(message, f"No tag with name: k in experiment with id {made}")
 
     def test_a_search_pages(self) -> None:
         for name in ("page-a", "page-b", "page-c"):
@@ -107,6 +120,29 @@ class RunTest(MlflowTest):
         )["runs"]
         self.assertEqual([each["info"]["run_id"] for each in runs], ["r1"])
         self.assertEqual(runs[0]["data"]["metrics"][0]["step"], 7)
+
+    def test_tags_models_and_data_of_a_run(self) -> None:
+        experiment = self.experiment()
+        run_id = self.run_of(experiment)
+        self.post("runs/set-tag", run_id=run_id, key="a", value="b")
+        self.post("runs/delete-tag", run_id=run_id, key="a")
+        message = self.refused("runs/delete-tag", {"run_id": run_id, "key": "a"}, 404)
+        self.assertEqual(message, f"No tag with name: a in run with id {run_id}")
+        model = {"artifact_path": "m", "flavors": {}, "utc_time_created": "t", "run_id": run_id}
+        self.post("runs/log-model", run_id=run_id, model_json=json.dumps(model))
+        tags = self.get("runs/get", run_id=run_id)["run"]["data"]["tags"]
+        self.assertIn("mlflow.log-model.history", [each["key"] for each in tags])
+        dataset = {"name": "d", "digest": "1", "source_type": "local", "source": "{}"}
+        context = [{"key": "mlflow.data.context", "value": "train"}]
+        for _ in range(2):
+            self.post(
+                "runs/log-inputs", run_id=run_id, datasets=[{"dataset": dataset, "tags": context}]
+            )
+        found = self.post("experiments/search-datasets", experiment_ids=[experiment])
+        self.assertEqual(
+            found["dataset_summaries"],
+            [{"experiment_id": experiment, "name": "d", "digest": "1", "context": "train"}],
+        )
 
     def test_a_run_in_the_trash_refuses_writes_and_comes_back(self) -> None:
         run_id = self.run_of(self.experiment())
@@ -232,6 +268,11 @@ class ValueTest(MlflowTest):
                 break
         self.assertEqual(steps, list(range(9, -1, -1)))
         self.assertEqual(self.get("metrics/get-history", run_id="none", metric_key="m"), {})
+
+    def test_histories_of_many_runs_come_at_once(self) -> None:
+        self.log("m", 1.0, 1000, 1)
+        answer = self.get("metrics/get-history-bulk", run_id=[self.run_id], metric_key="m")
+        self.assertEqual([each["run_id"] for each in answer["metrics"]], [self.run_id])
 
     def test_an_interval_keeps_the_last_point(self) -> None:
         points = [{"key": "m", "value": 1, "timestamp": 1, "step": i} for i in range(10)]
@@ -419,6 +460,20 @@ class ArtifactTest(MlflowTest):
         self.assertEqual(self.ask("DELETE", self.root + "/dir").status, 200)
         gone = self.ask("GET", self.root + "/dir/a%20b.txt")
         self.assertEqual((gone.status, gone.json["error_code"]), (404, "RESOURCE_DOES_NOT_EXIST"))
+
+    def test_the_page_of_mlflow_has_its_own_ways(self) -> None:
+        query = f"run_uuid={self.run_id}&path=up/x.txt"
+        path = "/ajax-api/2.0/mlflow/upload-artifact?"
+        self.assertEqual(self.ask("POST", path + query, b"up").status, 200)
+        self.assertEqual(self.ask("GET", f"/get-artifact?{query}").body, b"up")
+        too_large = self.ask("POST", path + query, b"x" * (11 << 20))
+        self.assertEqual(
+            too_large.json["message"], "Artifact size is too large. Max size is 10MB."
+        )
+        self.assertEqual(
+            self.ask("POST", path + "path=x", b"x").json["message"],
+            "Request must specify run_uuid.",
+        )
 
     def test_a_chunked_body_without_chunks_is_an_empty_file(self) -> None:
         request = (

@@ -1,0 +1,206 @@
+"""The calls about models, traces and users, over plain HTTP; contract.py runs them."""
+
+from raw_calls import API, MlflowTest
+
+TRACES = "/api/3.0/mlflow/traces"
+
+
+class LoggedModelTest(MlflowTest):
+    def setUp(self) -> None:
+        self.experiment_id = self.experiment()
+        made = self.post(
+            "logged-models",
+            experiment_id=self.experiment_id,
+            name="net",
+            params=[{"key": "depth", "value": "3"}],
+        )["model"]
+        self.model = made["info"]
+        self.path = f"{API}logged-models/{self.model['model_id']}"
+
+    def get_model(self) -> dict:
+        return self.ask("GET", self.path).json["model"]
+
+    def test_a_model_is_made_ready_tagged_and_thrown_away(self) -> None:
+        self.assertEqual(self.model["status"], "LOGGED_MODEL_PENDING")
+        self.assertRegex(self.model["model_id"], "^m-[0-9a-f]{32}$")
+        done = self.ask("PATCH", self.path, {"status": "LOGGED_MODEL_READY"}).json["model"]
+        self.assertEqual(done["info"]["status"], "LOGGED_MODEL_READY")
+        self.ask("PATCH", self.path + "/tags", {"tags": [{"key": "a", "value": "b"}]})
+        self.ask("POST", self.path + "/params", {"params": [{"key": "k", "value": "v"}]})
+        model = self.get_model()
+        self.assertEqual(model["info"]["tags"], [{"key": "a", "value": "b"}])
+        self.assertEqual([each["key"] for each in model["data"]["params"]], ["depth", "k"])
+        self.assertEqual(self.ask("DELETE", self.path + "/tags/a").status, 200)
+        gone = self.ask("DELETE", self.path + "/tags/a")
+        self.assertEqual(gone.status, 404)
+        self.assertIn("No tag with key 'a' found for model", gone.json["message"])
+        self.assertEqual(self.ask("DELETE", self.path).status, 200)
+        self.assertEqual(self.ask("GET", self.path).status, 404)
+        self.assertEqual(self.ask("GET", self.path + "?allow_deleted=true").status, 200)
+
+    def test_its_files_are_listed_and_read(self) -> None:
+        place = self.model["artifact_uri"].removeprefix("mlflow-artifacts:/")
+        file = f"/api/2.0/mlflow-artifacts/artifacts/{place}/MLmodel"
+        self.assertEqual(self.ask("PUT", file, b"flavors: {}").status, 200)
+        listed = self.ask("GET", self.path + "/artifacts/directories").json
+        self.assertEqual(listed["root_uri"], self.model["artifact_uri"])
+        self.assertEqual([each["path"] for each in listed["files"]], ["MLmodel"])
+        read = self.ask("GET", self.path + "/artifacts/files?artifact_file_path=MLmodel")
+        self.assertEqual(read.body, b"flavors: {}")
+
+    def test_a_bad_name_is_refused(self) -> None:
+        message = self.refused(
+            "logged-models", {"experiment_id": self.experiment_id, "name": "a/b"}
+        )
+        self.assertTrue(message.startswith("Invalid model name ('a/b') provided."), message)
+
+    def test_metrics_of_a_model_are_its_own_too(self) -> None:
+        run_id = self.run_of(self.experiment_id)
+        metric = {"key": "acc", "value": 0.5, "timestamp": 1, "model_id": self.model["model_id"]}
+        for _ in range(2):
+            self.post("runs/log-batch", run_id=run_id, metrics=[metric])
+        self.assertEqual(len(self.get_model()["data"]["metrics"]), 1)
+        found = self.post(
+            "logged-models/search",
+            experiment_ids=[self.experiment_id],
+            filter="metrics.acc >= 0.5",
+            order_by=[{"field_name": "metrics.acc", "ascending": False}],
+        )
+        self.assertEqual(len(found["models"]), 1)
+
+
+class MoreRegistryTest(MlflowTest):
+    def delete(self, call: str, **fields) -> None:
+        self.assertEqual(self.ask("DELETE", API + call, fields).status, 200)
+
+    def patch(self, call: str, **fields) -> dict:
+        answer = self.ask("PATCH", API + call, fields)
+        self.assertEqual(answer.status, 200, answer.body)
+        return answer.json
+
+    def test_descriptions_and_tags_change(self) -> None:
+        self.post("registered-models/create", name="m")
+        self.post("model-versions/create", name="m", source="s3://b/m")
+        changed = self.patch("registered-models/update", name="m", description="d")
+        self.assertEqual(changed["registered_model"]["description"], "d")
+        changed = self.patch("model-versions/update", name="m", version="1", description="v")
+        self.assertEqual(changed["model_version"]["description"], "v")
+        self.post("registered-models/set-tag", name="m", key="k", value="v")
+        self.post("model-versions/set-tag", name="m", version="1", key="k", value="v")
+        model = self.get("registered-models/get", name="m")["registered_model"]
+        self.assertEqual(model["tags"], [{"key": "k", "value": "v"}])
+        self.assertEqual(model["latest_versions"][0]["tags"], [{"key": "k", "value": "v"}])
+        self.delete("registered-models/delete-tag", name="m", key="k")
+        self.delete("model-versions/delete-tag", name="m", version="1", key="k")
+        self.post("registered-models/alias", name="m", alias="a", version="1")
+        self.delete("registered-models/alias", name="m", alias="a")
+        model = self.get("registered-models/get", name="m")["registered_model"]
+        self.assertFalse({"tags", "aliases"} & set(model))
+        latest = self.get("registered-models/get-latest-versions", name="m")
+        self.assertEqual([each["version"] for each in latest["model_versions"]], ["1"])
+        uri = self.get("model-versions/get-download-uri", name="m", version="1")
+        self.assertEqual(uri, {"artifact_uri": "s3://b/m"})
+        missing = self.ask("GET", API + "registered-models/alias?name=m&alias=zz")
+        self.assertEqual(missing.json["message"], "Registered model alias zz not found.")
+
+
+class TraceTest(MlflowTest):
+    def start(self, name: str, time: str) -> str:
+        trace_id = f"tr-{name:0>32}"
+        info = {
+            "trace_id": trace_id,
+            "trace_location": {
+                "type": "MLFLOW_EXPERIMENT",
+                "mlflow_experiment": {"experiment_id": self.experiment_id},
+            },
+            "request_time": time,
+            "execution_duration": "0.145s",
+            "state": "OK",
+            "tags": {"mlflow.traceName": name},
+        }
+        answer = self.ask("POST", TRACES, {"trace": {"trace_info": info}})
+        self.assertEqual(answer.status, 200, answer.body)
+        return trace_id
+
+    def setUp(self) -> None:
+        self.experiment_id = self.experiment()
+        self.first = self.start("1", "2026-11-15T15:01:43.577Z")
+        self.second = self.start("2", "2026-11-15T15:01:44Z")
+
+    def tearDown(self) -> None:
+        for trace_id in (self.first, self.second):
+            self.ask(
+                "POST",
+                TRACES + "/delete-traces",
+                {"experiment_id": self.experiment_id, "request_ids": [trace_id]},
+            )
+
+    def found(self, text: str) -> list[str]:
+        location = {
+            "type": "MLFLOW_EXPERIMENT",
+            "mlflow_experiment": {"experiment_id": self.experiment_id},
+        }
+        body = {"locations": [location], "filter": text}
+        answer = self.ask("POST", TRACES + "/search", body).json
+        return [each["trace_id"] for each in answer.get("traces", [])]
+
+    def test_traces_are_found_by_tags_runs_and_times(self) -> None:
+        self.assertEqual(self.found(""), [self.second, self.first])
+        tags = f"{TRACES}/{self.first}/tags"
+        self.ask("PATCH", tags, {"key": "k", "value": "v"})
+        self.assertEqual(self.found("tags.k = 'v'"), [self.first])
+        self.assertEqual(self.ask("DELETE", tags, {"key": "k"}).status, 200)
+        self.assertEqual(self.found("tags.k = 'v'"), [])
+        old = f"{API}traces/{self.first}/tags"
+        self.ask("PATCH", old, {"key": "k", "value": "v"})
+        self.assertEqual(self.ask("DELETE", old, {"key": "k"}).status, 200)
+        run_id = self.run_of(self.experiment_id)
+        self.post("traces/link-to-run", trace_ids=[self.second], run_id=run_id)
+        self.assertEqual(self.found(f"attribute.run_id = '{run_id}'"), [self.second])
+        self.assertEqual(self.found("timestamp_ms > 1794754903600"), [self.second])
+
+    def test_a_trace_without_spans_is_read(self) -> None:
+        whole = self.ask("GET", f"{TRACES}/get?trace_id={self.first}").json["trace"]
+        self.assertEqual(whole["trace_info"]["execution_duration"], "0.145s")
+        file = self.ask("GET", f"{API}get-trace-artifact?request_id={self.first}")
+        self.assertEqual(file.json, {"spans": []})
+        deleted = self.post(
+            "traces/delete-traces",
+            experiment_id=self.experiment_id,
+            max_timestamp_millis=10**15,
+            max_traces=1,
+        )
+        self.assertEqual(deleted, {"traces_deleted": 1})
+        self.assertEqual(self.found(""), [self.second])
+
+    def test_spans_that_are_none_are_refused(self) -> None:
+        headers = {"Content-Type": "application/x-protobuf", "x-mlflow-experiment-id": "0"}
+        self.assertEqual(self.ask("POST", "/v1/traces", b"\xff\xff\xff", headers).status, 400)
+        self.assertEqual(self.ask("POST", "/v1/traces", b"", headers).status, 200)
+
+
+class UserTest(MlflowTest):
+    options = ("--auth",)
+
+    def asked(self, method: str, call: str, body=None, status: int = 200) -> dict:
+        token = (self.folder / "data/admin-token").read_text().strip()
+        answer = self.ask(method, API + call, body, {"Authorization": f"Bearer {token}"})
+        self.assertEqual(answer.status, status, answer.body)
+        return answer.json
+
+    def test_users_come_and_go(self) -> None:
+        secret = {"username": "ann", "password": "a long enough one"}
+        made = self.asked("POST", "users/create", secret)["user"]
+        self.assertEqual((made["username"], made["is_admin"]), ("ann", False))
+        self.asked("POST", "users/create", secret, 400)
+        self.asked("POST", "users/create", {"username": "bob", "password": "short"}, 400)
+        self.asked("PATCH", "users/update-admin", {"username": "ann", "is_admin": True})
+        self.assertTrue(self.asked("GET", "users/get?username=ann")["user"]["is_admin"])
+        self.asked(
+            "PATCH", "users/update-password", {"username": "ann", "password": "another long one"}
+        )
+        names = [each["username"] for each in self.asked("GET", "users/list")["users"]]
+        self.assertEqual(sorted(names), ["admin", "ann"])
+        self.assertEqual(self.asked("GET", "users/current")["user"]["username"], "admin")
+        self.asked("DELETE", "users/delete", {"username": "ann"})
+        self.asked("GET", "users/get?username=ann", status=404)
