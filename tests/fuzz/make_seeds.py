@@ -216,5 +216,17 @@ def event_file():
     put("event_file", "csv", b'cstep,"a """,_timestamp\r\n1,nan,1794719617.5\n2,,\n"3","x\ny",0\n')
 
 
-for make in (klog, safetensors, manifest, torch_file, config, chunk, query, event_file):
+def graphql():
+    documents = {
+        "query": b"#graphql\nquery Q($x: Int = 1, $l: [String!]! = []) { a(v: $x,) k: b { ...F } }"
+        b"fragment F on Query { __typename c @include(if: true) { ... on Query { a(v: $l) } } }",
+        "mutation": b'mutation { b { a(v: {list: [1, -2.5e1, "x\\u00e9\\n", true, null, RED]}) } }',
+        "block": b'{ a(v: """\n  block\n    \\"""text\n  """) ... { c { a } } }',
+        "schema": b'{ __schema { types { name } } __type(name: "Query") { fields { name } } }',
+    }
+    for name, data in documents.items():
+        put("graphql", name, data)
+
+
+for make in (klog, safetensors, manifest, torch_file, config, chunk, query, event_file, graphql):
     make()

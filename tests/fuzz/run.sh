@@ -13,7 +13,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 source tools/dev/terminal.sh
 source tools/dev/versions.sh
 
-all=(klog safetensors manifest torch_file config chunk query event_file mlflow_filter)
+all=(klog safetensors manifest torch_file config chunk query event_file mlflow_filter graphql)
 seconds=600
 seed=0 # by the clock
 check=0
