@@ -19,7 +19,7 @@
 #include "core/result.h"
 #include "track/internal/holder_watch.h"
 #include "track/internal/identity.h"
-#include "track/internal/names.h"
+#include "track/names.h"
 
 namespace kedge::track {
 namespace {

@@ -1,4 +1,4 @@
-#include "track/internal/names.h"
+#include "track/names.h"
 
 #include <algorithm>
 #include <array>

@@ -23,7 +23,7 @@
 #include "core/result.h"
 #include "track/attempt.h"
 #include "track/internal/attempt_file.h"
-#include "track/internal/names.h"
+#include "track/names.h"
 #include "track/internal/yaml_json.h"
 
 namespace kedge::track {

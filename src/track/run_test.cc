@@ -22,7 +22,7 @@
 #include "core/small_disk.h"
 #include "track/event_log.h"
 #include "track/internal/csv_table.h"
-#include "track/internal/names.h"
+#include "track/names.h"
 #include "track/internal/redact.h"
 
 namespace kedge::track {

@@ -24,7 +24,7 @@
 #include "track/event_log.h"
 #include "track/internal/attempt_file.h"
 #include "track/internal/csv_table.h"
-#include "track/internal/names.h"
+#include "track/names.h"
 
 namespace kedge::track {
 namespace {

@@ -18,7 +18,7 @@
 #include "core/result.h"
 #include "track/attempt.h"
 #include "track/internal/identity.h"
-#include "track/internal/names.h"
+#include "track/names.h"
 #include "track/internal/recorder.h"
 #include "track/internal/run_folder.h"
 #include "track/internal/system_watch.h"
