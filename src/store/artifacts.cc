@@ -92,7 +92,9 @@ Result<bool> is_held(Database& database, const std::string& digest) {
   return KEDGE_TRY(database.query_integer(
              "SELECT (SELECT COUNT(*) FROM artifact_files WHERE digest = $1 AND reference = '')"
              " + (SELECT COUNT(*) FROM files WHERE digest = $1)"
-             " + (SELECT COUNT(*) FROM loose_files WHERE digest = $1)",
+             " + (SELECT COUNT(*) FROM loose_files WHERE digest = $1)"
+             " + (SELECT COUNT(*) FROM artifact_draft_files WHERE digest = $1)"
+             " + (SELECT COUNT(*) FROM artifact_drafts WHERE manifest = $1)",
              {digest})) > 0;
 }
 

@@ -2,16 +2,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "core/result.h"
 #include "store/internal/store_parts.h"
 #include "store/internal/text.h"
 #include "store/store.h"
+#include "store/transcript.h"
 
 namespace kedge::store {
 namespace {
@@ -19,11 +23,17 @@ namespace {
 // Rows grow by taking in smaller ones before them, up to this size.
 constexpr std::size_t kRowBytes = std::size_t{64} << 10U;
 
-// A row is zstd of line*, line = time in microseconds i64 | length u32 | text, little-endian.
+// A row is zstd of line*, line = time in microseconds i64 | length u32 | text, little-endian. The
+// highest bit of the length says that the line came over stderr.
 constexpr std::size_t kLineHead = 12;
+constexpr std::uint32_t kErrorBit = 1U << 31U;
+
+// More lines left out than this is not a console but a mistake.
+constexpr std::uint64_t kMaxGap = 1'000'000;
 
 void append_line(std::string& out, const ConsoleLine& line) {
-  const auto length = static_cast<std::uint32_t>(line.text.size());
+  const std::uint32_t length =
+      static_cast<std::uint32_t>(line.text.size()) | (line.is_error ? kErrorBit : 0U);
   out.append(reinterpret_cast<const char*>(&line.time_us), sizeof line.time_us);
   out.append(reinterpret_cast<const char*>(&length), sizeof length);
   out += line.text;
@@ -38,6 +48,8 @@ Result<void> read_lines(std::string_view packed, std::uint64_t first,
     if (bytes.size() - at >= kLineHead) {
       std::memcpy(&line.time_us, bytes.data() + at, sizeof line.time_us);
       std::memcpy(&length, bytes.data() + at + sizeof line.time_us, sizeof length);
+      line.is_error = (length & kErrorBit) != 0;
+      length &= ~kErrorBit;
     }
     if (bytes.size() - at < kLineHead || length > bytes.size() - at - kLineHead) {
       return fail(ErrorKind::Corrupt, "console lines in the store are damaged");
@@ -89,7 +101,8 @@ Result<void> write_console(Database& database, LiveRun& run) {
   for (const ConsoleLine& line : run.draft->console) {
     append_line(bytes, line);
   }
-  ConsoleRow whole{.first = static_cast<std::int64_t>(run.console_lines),
+  const std::uint64_t first = run.draft->is_console_cut ? 0 : run.console_lines;
+  ConsoleRow whole{.first = static_cast<std::int64_t>(first),
                    .count = static_cast<std::int64_t>(run.draft->console.size())};
   for (const ConsoleRow& row : KEDGE_TRY(find_last_rows(database, run.row))) {
     if (row.size > bytes.size() || row.size + bytes.size() > kRowBytes) {
@@ -103,6 +116,63 @@ Result<void> write_console(Database& database, LiveRun& run) {
       "INSERT INTO console (run, first_line, line_count, byte_count, data) "
       "VALUES ($1, $2, $3, $4, $5)",
       {run.row, whole.first, whole.count, bytes.size(), Blob{compress(bytes)}});
+}
+
+namespace {
+
+// Puts other lines in the place of some that are in the table.
+Result<void> rewrite_lines(Database& database, std::int64_t run,
+                           const std::map<std::uint64_t, const ConsoleLine*>& lines) {
+  struct Changed {
+    std::int64_t first;
+    std::string bytes;
+  };
+
+  std::vector<Changed> changed;
+  KEDGE_TRY(database.query(
+      "SELECT first_line, data FROM console WHERE run = $1 AND first_line <= $3 "
+      "AND first_line + line_count > $2",
+      {run, lines.begin()->first, lines.rbegin()->first}, [&](const SqlRow& row) -> Result<void> {
+        Changed& whole = changed.emplace_back(Changed{row.integer(0), {}});
+        return read_lines(row.blob(1), static_cast<std::uint64_t>(whole.first),
+                          [&](const ConsoleLine& line) {
+                            const auto found = lines.find(line.n);
+                            append_line(whole.bytes, found == lines.end() ? line : *found->second);
+                          });
+      }));
+  for (const Changed& row : changed) {
+    KEDGE_TRY(database.run(
+        "UPDATE console SET byte_count = $3, data = $4 WHERE run = $1 AND first_line = $2",
+        {run, row.first, row.bytes.size(), Blob{compress(row.bytes)}}));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> Transcript::put_console(const RunKey& key, std::uint64_t from,
+                                     const std::vector<ConsoleLine>& lines, std::int64_t now_us) {
+  return store_.impl_->writer->run([&](Database& database) -> Result<void> {
+    LiveRun* run = KEDGE_TRY(store_.impl_->touch(database, key));
+    store_.impl_->note_life(*run, now_us);
+    RunDraft& draft = store_.impl_->change(*run, kChangedConsole);
+    const std::uint64_t committed = draft.is_console_cut ? 0 : run->console_lines;
+    if (from > committed + draft.console.size() + kMaxGap) {
+      return fail(ErrorKind::Usage, fmt::format("the console has no line {} yet", from));
+    }
+    std::map<std::uint64_t, const ConsoleLine*> known;
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      const std::uint64_t n = from + i;
+      if (n < committed) {
+        known.emplace(n, &lines[i]);
+        continue;
+      }
+      const auto place = static_cast<std::size_t>(n - committed);
+      draft.console.resize(std::max(draft.console.size(), place + 1));
+      draft.console[place] = lines[i];
+    }
+    return known.empty() ? Result<void>() : rewrite_lines(database, run->row, known);
+  });
 }
 
 Result<void> Store::add_console(const RunKey& key, std::vector<ConsoleLine> lines,

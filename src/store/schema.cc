@@ -200,8 +200,65 @@ constexpr std::array<std::string_view, 15> kMlflow = {
     " PRIMARY KEY (trace, run_id))",
 };
 
-constexpr std::array<Migration, 5> kMigrations = {kRunsAndCurves, kArtifactsAndModels, kAccess,
-                                                  kLabelsAndTrash, kMlflow};
+// What other dialects' clients sent, as they sent it.
+constexpr auto kTranscripts = std::to_array<std::string_view>({
+    // Rows first_row .. first_row + row_count - 1 of a stream (0 history, 1 events), packed.
+    "CREATE TABLE history_rows (run BIGINT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,"
+    " stream BIGINT NOT NULL, first_row BIGINT NOT NULL, row_count BIGINT NOT NULL,"
+    " byte_count BIGINT NOT NULL, min_step BIGINT NOT NULL, max_step BIGINT NOT NULL,"
+    " data {blob} NOT NULL, PRIMARY KEY (run, stream, first_row))",
+
+    "CREATE TABLE dialect_documents (run BIGINT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,"
+    " name TEXT NOT NULL, body TEXT NOT NULL, PRIMARY KEY (run, name))",
+
+    // The MD5 (base64) of blobs that came from a client that names them so.
+    "CREATE TABLE blob_md5 (digest TEXT PRIMARY KEY, md5 TEXT NOT NULL)",
+    "CREATE INDEX blob_md5_md5 ON blob_md5 (md5)",
+
+    // What the server has to remember about itself: the key that signs addresses.
+    "CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+
+    // A version on its way, and afterwards what its client said of it. version: of the artifact
+    // (project, name), NULL while it is pending. manifest: a blob. Texts hold JSON: metadata,
+    // aliases, tags.
+    "CREATE TABLE artifact_drafts (id {id}, project TEXT NOT NULL, name TEXT NOT NULL,"
+    " type TEXT NOT NULL, digest TEXT NOT NULL, description TEXT NOT NULL, metadata TEXT NOT NULL,"
+    " aliases TEXT NOT NULL, tags TEXT NOT NULL, ttl_s BIGINT, made_in TEXT NOT NULL,"
+    " made_by TEXT NOT NULL, client_id TEXT NOT NULL, sequence_client_id TEXT NOT NULL,"
+    " history_step BIGINT, state TEXT NOT NULL, version BIGINT, manifest TEXT NOT NULL,"
+    " created_us BIGINT NOT NULL, changed_us BIGINT NOT NULL)",
+    "CREATE INDEX artifact_drafts_version ON artifact_drafts (project, name, version)",
+    "CREATE INDEX artifact_drafts_client ON artifact_drafts (client_id)",
+    "CREATE INDEX artifact_drafts_sequence ON artifact_drafts (sequence_client_id)",
+    "CREATE INDEX artifact_drafts_manifest ON artifact_drafts (manifest)",
+
+    // digest: of the blob, empty until it has come.
+    "CREATE TABLE artifact_draft_files ("
+    " draft BIGINT NOT NULL REFERENCES artifact_drafts (id) ON DELETE CASCADE,"
+    " path TEXT NOT NULL, md5 TEXT NOT NULL, digest TEXT NOT NULL, size BIGINT NOT NULL,"
+    " PRIMARY KEY (draft, path))",
+    "CREATE INDEX artifact_draft_files_digest ON artifact_draft_files (digest)",
+    "CREATE INDEX artifact_draft_files_md5 ON artifact_draft_files (md5)",
+
+    // Collections that versions are linked into; members are numbered in each by itself.
+    "CREATE TABLE portfolios (id {id}, project TEXT NOT NULL, name TEXT NOT NULL,"
+    " type TEXT NOT NULL, description TEXT NOT NULL, created_us BIGINT NOT NULL,"
+    " next_member BIGINT NOT NULL, UNIQUE (project, name))",
+    "CREATE TABLE portfolio_members ("
+    " portfolio BIGINT NOT NULL REFERENCES portfolios (id) ON DELETE CASCADE,"
+    " member BIGINT NOT NULL,"
+    " version BIGINT NOT NULL REFERENCES artifact_versions (id) ON DELETE CASCADE,"
+    " created_us BIGINT NOT NULL, PRIMARY KEY (portfolio, member), UNIQUE (portfolio, version))",
+    "CREATE TABLE portfolio_aliases ("
+    " portfolio BIGINT NOT NULL, alias TEXT NOT NULL, member BIGINT NOT NULL,"
+    " PRIMARY KEY (portfolio, alias), FOREIGN KEY (portfolio, member)"
+    " REFERENCES portfolio_members (portfolio, member) ON DELETE CASCADE)",
+    "CREATE TABLE collection_tags (project TEXT NOT NULL, name TEXT NOT NULL, tag TEXT NOT NULL,"
+    " PRIMARY KEY (project, name, tag))",
+});
+
+constexpr std::array<Migration, 6> kMigrations = {
+    kRunsAndCurves, kArtifactsAndModels, kAccess, kLabelsAndTrash, kMlflow, kTranscripts};
 
 Result<void> apply(Database& database, std::size_t version) {
   KEDGE_TRY(database.run("BEGIN"));

@@ -77,6 +77,7 @@ struct ConsoleLine {
   std::uint64_t n = 0;  // from 0
   std::int64_t time_us = 0;
   std::string text;
+  bool is_error = false;  // came over stderr, where that is known
 };
 
 struct Console {

@@ -186,6 +186,8 @@ class Store {
   void change(std::function<Result<void>(Database&)> work, Done<void> done);
 
  private:
+  friend class Transcript;  // store/transcript.h
+
   explicit Store(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

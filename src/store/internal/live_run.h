@@ -67,6 +67,7 @@ struct RunDraft {
   std::map<std::string, SourceState> sources;
   std::vector<std::size_t> fresh;    // series with fresh points
   std::vector<ConsoleLine> console;  // without numbers
+  bool is_console_cut = false;       // there were no lines before these
   std::size_t fresh_count = 0;
   bool must_seal = false;
   bool is_deleted = false;

@@ -186,7 +186,7 @@ void Store::Impl::publish(LiveRun& run) {
   for (auto& [writer_name, state] : draft.sources) {
     run.sources[writer_name] = state;
   }
-  run.console_lines += draft.console.size();
+  run.console_lines = (draft.is_console_cut ? 0 : run.console_lines) + draft.console.size();
   const EntryPointer old = index.find(run.key);
   RunEntry entry = old == nullptr ? RunEntry() : *old;
   entry.row = run.row;
