@@ -1,0 +1,120 @@
+#include "wandb/internal/blob_names.h"
+
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/hash.h"
+#include "core/md5.h"
+#include "store/series.h"
+#include "wandb/internal/encoding.h"
+
+namespace kedge::wandb {
+namespace {
+
+using nlohmann::json;
+
+Result<void> write_md5(const Call& call, const std::string& digest, const std::string& md5) {
+  return call.api.store.change([digest, md5](store::Database& database) {
+    return database.run(
+        "INSERT INTO blob_md5 (digest, md5) VALUES ($1, $2) ON CONFLICT (digest) DO NOTHING",
+        {digest, md5});
+  });
+}
+
+Result<std::string> take_md5(const Call& call, const std::string& digest) {
+  if (const auto path = call.api.blobs.find_path(digest)) {
+    return md5_of_file(*path);
+  }
+  Md5 md5;
+  KEDGE_TRY(call.api.blobs.read(digest, {}, [&](std::string_view bytes) -> Result<void> {
+    md5.add(as_bytes(bytes));
+    return {};
+  }));
+  const auto raw = md5.finish();
+  return base64({reinterpret_cast<const char*>(raw.data()), raw.size()});
+}
+
+Result<json> parse_token(const Call& call) {
+  return call.links.parse(call.request.parameter("token"), call.now_us());
+}
+
+}  // namespace
+
+Result<std::string> find_md5(const Call& call, const std::string& digest) {
+  std::string md5;
+  KEDGE_TRY(call.api.store.read([&](store::Database& database) {
+    return database.query("SELECT md5 FROM blob_md5 WHERE digest = $1", {digest},
+                          [&](const store::SqlRow& row) -> Result<void> {
+                            md5 = row.string(0);
+                            return {};
+                          });
+  }));
+  if (md5.empty()) {
+    md5 = KEDGE_TRY(take_md5(call, digest));
+    KEDGE_TRY(write_md5(call, digest, md5));
+  }
+  return md5;
+}
+
+Result<store::StoredBlob> take_bytes(const Call& call, const std::string& expected_md5) {
+  const server::Request& request = call.request;
+  const std::string md5 =
+      request.body_file ? KEDGE_TRY(md5_of_file(*request.body_file)) : md5_of(request.body);
+  if (!expected_md5.empty() && md5 != expected_md5) {
+    return fail(ErrorKind::Corrupt,
+                fmt::format("the bytes have the MD5 {}, not {}", md5, expected_md5));
+  }
+  // A small or empty body may not have been spooled.
+  store::StoredBlob blob = KEDGE_TRY(request.body_file ? call.api.blobs.put_file(*request.body_file)
+                                                       : call.api.blobs.put(request.body));
+  KEDGE_TRY(write_md5(call, blob.digest, md5));
+  return blob;
+}
+
+Result<void> unbind_file(const Call& call, const store::RunKey& key, const std::string& path) {
+  const auto file = KEDGE_TRY(call.api.store.find_file(key, path));
+  if (!file) {
+    return {};
+  }
+  KEDGE_TRY(call.api.store.change([key, path](store::Database& database) {
+    return database.run(
+        "DELETE FROM files WHERE path = $3 AND run = (SELECT r.id FROM runs r "
+        "JOIN projects p ON p.id = r.project_id WHERE p.name = $1 AND r.run_id = $2)",
+        {key.project, key.id, path});
+  }));
+  KEDGE_TRY(call.api.artifacts.free_unused({file->digest}));
+  return {};
+}
+
+Result<server::Response> put_signed(const Call& call) {
+  const json meaning = KEDGE_TRY(parse_token(call));
+  const std::string what = meaning.value("put", "");
+  const auto kept = call.api.artifacts.keep_blobs();
+  if (what == "run") {
+    const store::RunKey key{meaning.at("project"), meaning.at("run")};
+    const store::StoredBlob blob = KEDGE_TRY(take_bytes(call, ""));
+    KEDGE_TRY(call.api.store.bind_file(key, {meaning.at("path"), blob.size, blob.digest}));
+  } else {
+    return fail(ErrorKind::NotFound, "nothing is sent to this address");
+  }
+  return server::json_response("{}");
+}
+
+Result<server::Response> get_signed(const Call& call) {
+  const json meaning = KEDGE_TRY(parse_token(call));
+  const std::string digest = meaning.value("get", "");
+  const auto size = digest.empty() ? std::nullopt : KEDGE_TRY(call.api.blobs.find_size(digest));
+  if (!size) {
+    return fail(ErrorKind::NotFound, "there are no bytes at this address");
+  }
+  server::Response response = KEDGE_TRY(
+      server::blob_response(call.api, call.request,
+                            {.path = meaning.value("name", ""), .size = *size, .digest = digest}));
+  response.headers.add("Access-Control-Allow-Origin", "*");  // `wandb verify` looks for it
+  return response;
+}
+
+}  // namespace kedge::wandb

@@ -1,0 +1,145 @@
+#include "wandb/routes.h"
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/log.h"
+#include "wandb/graphql/document.h"
+#include "wandb/graphql/execute.h"
+#include "wandb/graphql/schema.h"
+#include "wandb/internal/blob_names.h"
+#include "wandb/internal/call.h"
+#include "wandb/internal/links.h"
+#include "wandb/internal/nodes.h"
+#include "wandb/internal/stream.h"
+
+namespace kedge::wandb {
+namespace {
+
+using nlohmann::json;
+using server::Method;
+using server::Request;
+using server::Response;
+
+// `wandb verify` sends 10 MB; history comes in pieces of at most 10 MiB.
+constexpr std::uint64_t kMaxBody = 64ULL << 20U;
+constexpr std::uint64_t kMaxFile = 1ULL << 40U;
+
+// What outlives requests.
+struct Dialect {
+  Dialect(const server::Api& server_api, Links made) : api(server_api), links(std::move(made)) {
+    declare_viewer(schema);
+    declare_projects(schema);
+    declare_runs(schema);
+    declare_run_changes(schema);
+    declare_run_files(schema);
+    declare_run_history(schema);
+  }
+
+  const server::Api& api;
+  Links links;
+  graphql::Schema schema;
+};
+
+// Clients look for errors[0].message, and try again for ever what is answered with 5xx.
+Response render_refusal(int status, const server::Refusal& refusal) {
+  const std::string message =
+      refusal.hint.empty() ? refusal.message : refusal.message + "; " + refusal.hint;
+  const json body = {{"errors", json::array({{{"message", message}}})}, {"error", message}};
+  return server::json_response(body.dump(-1, ' ', false, json::error_handler_t::replace), status);
+}
+
+Result<Response> answer_graphql(const Dialect& dialect, const Request& request) {
+  const json body = KEDGE_TRY(server::parse_object(request));
+  const auto query = body.find("query");
+  if (query == body.end() || !query->is_string()) {
+    return fail(ErrorKind::Usage, "the request has no query");
+  }
+  const auto document = KEDGE_TRY(graphql::parse_document(query->get<std::string>()));
+  const json name = body.value("operationName", json());
+  const graphql::Operation* operation =
+      KEDGE_TRY(graphql::find_operation(document, name.is_string() ? name.get<std::string>() : ""));
+  if (operation->is_mutation && request.caller.role < server::Role::Write) {
+    return render_refusal(403, {"this key may read, and change nothing", ""});
+  }
+  const Call call{dialect.api, dialect.links, request};
+  const json variables = body.value("variables", json());
+  auto data = graphql::execute(
+      {dialect.schema, document, *operation, variables,
+       graphql::Node{typeid(Call), std::shared_ptr<const void>(&call, [](const void*) {})}});
+  if (!data) {
+    // Which call it was: the address is the same for all.
+    warn("wandb: {}: {}", operation->name.empty() ? "a request" : operation->name,
+         data.error().message);
+    return std::unexpected(std::move(data).error());
+  }
+  const json answer = {{"data", std::move(*data)}};
+  return server::json_response(answer.dump(-1, ' ', false, json::error_handler_t::replace));
+}
+
+using Answer = Result<Response> (*)(const Call& call);
+
+void add(server::Router& router, const std::shared_ptr<const Dialect>& dialect, Method method,
+         std::string pattern, server::RouteOptions options, Answer answer) {
+  options.refuse = render_refusal;
+  router.add(method, std::move(pattern), options, [dialect, answer](const Request& request) {
+    return answer({dialect->api, dialect->links, request});
+  });
+}
+
+// Letters of an address that mean nothing else in it.
+std::string escape(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                          (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_';
+    out += is_plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return out;
+}
+
+// The addresses that clients print lead to the page.
+Result<Response> show_run(const Call& call) {
+  Response response;
+  response.status = 302;
+  response.headers.add("Location",
+                       fmt::format("/#/p/{}/run/{}", escape(call.request.parameter("project")),
+                                   escape(call.request.parameter("run"))));
+  return response;
+}
+
+}  // namespace
+
+void add_routes(server::Router& router, const server::Api& api) {
+  auto links = Links::open(api.store);
+  if (!links) {
+    warn("wandb: {}: its clients are not answered", links.error().message);
+    return;
+  }
+  const auto dialect = std::make_shared<const Dialect>(api, std::move(*links));
+  router.add(Method::Post, "/graphql",
+             {.role = server::Role::View,
+              .max_body_bytes = kMaxBody,
+              .is_scoped = true,
+              .refuse = render_refusal},
+             [dialect](const Request& request) { return answer_graphql(*dialect, request); });
+  add(router, dialect, Method::Post, "/files/{entity}/{project}/{run}/file_stream",
+      {.role = server::Role::Write, .max_body_bytes = kMaxBody}, take_stream);
+  add(router, dialect, Method::Put, "/wandb/bytes/{token}/{name}",
+      {.role = server::Role::None,
+       .max_body_bytes = kMaxFile,
+       .is_scoped = true,
+       .is_spooled = true},
+      put_signed);
+  add(router, dialect, Method::Get, "/wandb/bytes/{token}/{name}",
+      {.role = server::Role::None, .is_scoped = true}, get_signed);
+  add(router, dialect, Method::Get, "/{entity}/{project}/runs/{run}",
+      {.role = server::Role::None, .is_scoped = true}, show_run);
+}
+
+}  // namespace kedge::wandb

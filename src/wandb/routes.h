@@ -1,0 +1,16 @@
+// The W&B dialect of the server: what unmodified `wandb` clients ask of WANDB_BASE_URL, answered
+// from the same store as everything else. docs/reference/wandb.md is for its users.
+//
+// This room knows the wire (GraphQL, file_stream, signed addresses for bytes) and how its words map
+// to kedge's; it keeps nothing itself.
+#pragma once
+
+#include "server/api.h"
+#include "server/http.h"
+
+namespace kedge::wandb {
+
+// `api` must outlive the router.
+void add_routes(server::Router& router, const server::Api& api);
+
+}  // namespace kedge::wandb
