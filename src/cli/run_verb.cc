@@ -18,6 +18,7 @@
 #include "track/attempt.h"
 #include "track/find_run.h"
 #include "track/run.h"
+#include "track/server_link.h"
 
 namespace kedge::cli {
 namespace {
@@ -101,11 +102,36 @@ track::RunState state_of(int exit_code) {
   return exit_code == kExitDone ? track::RunState::Finished : track::RunState::Failed;
 }
 
-int run_program(Args command, track::Run* run, const launch::HeldSignals& signals) {
+using Variables = std::vector<std::pair<std::string, std::string>>;
+
+// So that wandb and mlflow inside the program find the same server. What the user has set stays.
+Variables client_variables(const track::RunStart& start) {
+  Variables variables;
+  const auto add = [&](const char* name, const std::string& value) {
+    if (std::getenv(name) == nullptr && !value.empty()) {
+      variables.emplace_back(name, value);
+    }
+  };
+  const auto server = track::find_server(start.server, start.token_file);
+  if (start.server.empty() || !server) {
+    return variables;
+  }
+  add("WANDB_BASE_URL", server->url);
+  // wandb asks for a key of 40 characters even where the server does not.
+  add("WANDB_API_KEY", server->token.empty() ? std::string(40, 'k') : server->token);
+  add("MLFLOW_TRACKING_URI", server->url);
+  add("MLFLOW_TRACKING_TOKEN", server->token);
+  return variables;
+}
+
+int run_program(Args command, track::Run* run, Variables variables,
+                const launch::HeldSignals& signals) {
   launch::Program program{.args = {command.begin(), command.end()}};
+  program.variables = std::move(variables);
   if (run != nullptr) {
-    program.variables = {{"KEDGE_RUN_ID", run->id()},
-                         {"KEDGE_RUN_DIR", std::filesystem::absolute(run->path()).string()}};
+    program.variables.emplace_back("KEDGE_RUN_ID", run->id());
+    program.variables.emplace_back("KEDGE_RUN_DIR",
+                                   std::filesystem::absolute(run->path()).string());
     // A program that prints faster than the disk takes it is slowed down a little, once; behind a
     // disk that takes nothing it runs on at full speed.
     program.on_line = [run, patience = kPatience](std::string_view line) mutable {
@@ -130,11 +156,12 @@ int run_program(Args command, track::Run* run, const launch::HeldSignals& signal
 
 Result<int> run(const Arguments& arguments, Args command) {
   const launch::HeldSignals signals;
-  const auto run = KEDGE_TRY(open_run_if_possible(start_of(arguments, command), signals));
+  const track::RunStart start = start_of(arguments, command);
+  const auto run = KEDGE_TRY(open_run_if_possible(start, signals));
   if (run != nullptr && !arguments.has("--quiet")) {
     say("kedge: run {} ({})", run->name(), run->path().string());
   }
-  return run_program(command, run.get(), signals);
+  return run_program(command, run.get(), client_variables(start), signals);
 }
 
 }  // namespace

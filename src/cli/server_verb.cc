@@ -16,6 +16,7 @@
 #include "mlflow/routes.h"
 #include "server/server.h"
 #include "store/database.h"
+#include "wandb/routes.h"
 
 namespace kedge::cli {
 namespace {
@@ -94,6 +95,7 @@ Result<server::ServerOptions> server_options(const Arguments& arguments) {
   options.dialects = {[root = arguments.value("--artifact-root")](auto& router, const auto& api) {
     mlflow::add_routes(router, api, {.artifact_root = root});
   }};
+  options.dialects.emplace_back(wandb::add_routes);
   return options;
 }
 

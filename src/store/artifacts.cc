@@ -279,6 +279,11 @@ Result<std::uint64_t> Artifacts::remove(const ArtifactVersion& version) {
           digests.push_back(row.string(0));
           return {};
         }));
+    for (std::string& digest :
+         KEDGE_TRY(forget_drafts(database, "project = $1 AND name = $2 AND version = $3",
+                                 {version.project, version.name, version.version}))) {
+      digests.push_back(std::move(digest));
+    }
     return database.run("DELETE FROM artifact_versions WHERE id = $1", {stored.id});
   }));
   return free_unused(digests);

@@ -255,6 +255,19 @@ constexpr auto kTranscripts = std::to_array<std::string_view>({
     " REFERENCES portfolio_members (portfolio, member) ON DELETE CASCADE)",
     "CREATE TABLE collection_tags (project TEXT NOT NULL, name TEXT NOT NULL, tag TEXT NOT NULL,"
     " PRIMARY KEY (project, name, tag))",
+
+    // Sweeps whose trials the server hands out. config: a sweep file.
+    "CREATE TABLE hosted_sweeps (id {id}, project TEXT NOT NULL, name TEXT NOT NULL,"
+    " display_name TEXT NOT NULL, description TEXT NOT NULL, config TEXT NOT NULL,"
+    " state TEXT NOT NULL, created_us BIGINT NOT NULL, changed_us BIGINT NOT NULL,"
+    " UNIQUE (project, name))",
+    "CREATE TABLE sweep_agents (id {id},"
+    " sweep BIGINT NOT NULL REFERENCES hosted_sweeps (id) ON DELETE CASCADE,"
+    " host TEXT NOT NULL, created_us BIGINT NOT NULL, heartbeat_us BIGINT NOT NULL)",
+    // values: what the trial was given (JSON); run_id: the run that has it.
+    "CREATE TABLE sweep_trials (sweep BIGINT NOT NULL REFERENCES hosted_sweeps (id)"
+    " ON DELETE CASCADE, number BIGINT NOT NULL, run_id TEXT NOT NULL, agent BIGINT NOT NULL,"
+    " trial_values TEXT NOT NULL, PRIMARY KEY (sweep, number))",
 });
 
 constexpr std::array<Migration, 6> kMigrations = {

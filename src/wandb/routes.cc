@@ -12,11 +12,13 @@
 #include "wandb/graphql/document.h"
 #include "wandb/graphql/execute.h"
 #include "wandb/graphql/schema.h"
+#include "wandb/internal/artifact_nodes.h"
 #include "wandb/internal/blob_names.h"
 #include "wandb/internal/call.h"
 #include "wandb/internal/links.h"
 #include "wandb/internal/nodes.h"
 #include "wandb/internal/stream.h"
+#include "wandb/internal/sweep_nodes.h"
 
 namespace kedge::wandb {
 namespace {
@@ -39,6 +41,12 @@ struct Dialect {
     declare_run_changes(schema);
     declare_run_files(schema);
     declare_run_history(schema);
+    declare_artifacts(schema);
+    declare_artifact_lists(schema);
+    declare_artifact_uploads(schema);
+    declare_artifact_changes(schema);
+    declare_sweeps(schema);
+    declare_sweep_changes(schema);
   }
 
   const server::Api& api;
@@ -138,6 +146,10 @@ void add_routes(server::Router& router, const server::Api& api) {
       put_signed);
   add(router, dialect, Method::Get, "/wandb/bytes/{token}/{name}",
       {.role = server::Role::None, .is_scoped = true}, get_signed);
+  // Where clients look for an artifact's file when its signed address failed.
+  add(router, dialect, Method::Get,
+      "/artifactsV2/{region}/{entity}/{project}/{collection}/{birth}/{digest}/{name}", {},
+      get_by_digest);
   add(router, dialect, Method::Get, "/{entity}/{project}/runs/{run}",
       {.role = server::Role::None, .is_scoped = true}, show_run);
 }

@@ -165,12 +165,9 @@ Result<void> take_documents(const Call& call, const store::RunKey& key, const Ar
   const json summary = KEDGE_TRY(parse_document(input, "summaryMetrics"));
   if (summary.is_object()) {
     KEDGE_TRY(call.transcript().put_document(key, kSummaryDocument, *input.text("summaryMetrics")));
-    KEDGE_TRY(call.api.store.edit_run(
-        key,
-        [&](const store::Run& run) -> Result<store::RunPatch> {
-          return store::RunPatch{.summary = make_summary_patch(run, summary)};
-        },
-        call.now_us()));
+    const store::Run run = KEDGE_TRY(call.api.store.find_run(key));
+    KEDGE_TRY(call.api.store.patch_run(key, {.summary = make_summary_patch(run, summary)},
+                                       call.now_us()));
   }
   json origin = json::object();
   for (const auto& [name, wire] : {std::pair("program", "jobProgram"), std::pair("repo", "jobRepo"),
@@ -194,8 +191,9 @@ Result<Value> upsert_bucket(const Call& call, const Args& args) {
     if (!target.is_by_id && is_beginning(input) && !is_pending) {
       KEDGE_TRY(begin_again(call, target.key));
     }
-    if (is_beginning(input) && !patch.state) {
-      patch.state = store::RunState::Running;
+    if (is_beginning(input)) {
+      patch.state = patch.state.value_or(store::RunState::Running);
+      patch.deleted_us = 0;
     }
     KEDGE_TRY(call.api.store.patch_run(target.key, patch, call.now_us()));
   } else {

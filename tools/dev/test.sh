@@ -68,6 +68,7 @@ peers_part() {
     part onnx "$KEDGE_PEER_PYTHON" tests/python/onnx_test.py
     part exchange "$KEDGE_PEER_PYTHON" tests/python/exchange_test.py
     clients_part mlflow
+    clients_part wandb
   else
     printf '%-10s skipped %s\n' peers "KEDGE_PEER_PYTHON names no Python with torch"
   fi
@@ -109,6 +110,7 @@ else
   part ingest python3 tests/server/ingest.py
   part server python3 tests/server/contract.py
   part mlflow python3 tests/mlflow/contract.py
+  part wandb python3 tests/wandb/contract.py
   part web check_page
   journeys_part
   part docs python3 tools/check_docs.py

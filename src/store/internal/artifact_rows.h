@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/result.h"
@@ -24,5 +26,10 @@ Result<std::vector<StoredVersion>> read_versions(Database& database, const std::
 // By version, alias or "latest"; NotFound says what there is.
 Result<StoredVersion> find_version(Database& database, const std::string& project,
                                    const std::string& name, const std::string& word);
+
+// What is known of these drafts (a condition on artifact_drafts) is no more, but that they were.
+// Returns the blobs they held.
+Result<std::vector<std::string>> forget_drafts(Database& database, std::string_view which,
+                                               std::initializer_list<SqlValue> values);
 
 }  // namespace kedge::store

@@ -19,6 +19,10 @@ const std::string& root_name(const Operation& operation) {
   return operation.is_mutation ? kMutation : kQuery;
 }
 
+bool is_also(const Type& type, const std::string& name) {
+  return std::ranges::find(type.also, name) != type.also.end();
+}
+
 // Looks at every field of the document before any is answered.
 class Validator {
  public:
@@ -40,11 +44,10 @@ class Validator {
           KEDGE_TRY(check_field(type, selection, is_root));
           break;
         case Selection::Kind::Inline:
-          KEDGE_TRY(check_part(selection.name.empty() ? type.name : selection.name,
-                               selection.selections, is_root));
+          KEDGE_TRY(check_part(type, selection.name, selection.selections, is_root));
           break;
         case Selection::Kind::Spread:
-          KEDGE_TRY(check_spread(selection, is_root));
+          KEDGE_TRY(check_spread(type, selection, is_root));
           break;
       }
     }
@@ -78,16 +81,17 @@ class Validator {
     return check(*next, selection.selections);
   }
 
-  Result<void> check_part(const std::string& type_name, const std::vector<Selection>& selections,
-                          bool is_root) {
-    const Type* type = schema_.find(type_name);
+  Result<void> check_part(const Type& around, const std::string& name,
+                          const std::vector<Selection>& selections, bool is_root) {
+    const bool is_same = name.empty() || is_also(around, name);
+    const Type* type = is_same ? &around : schema_.find(name);
     if (type == nullptr) {
-      return fail(ErrorKind::Usage, fmt::format("Unknown type \"{}\".", type_name));
+      return fail(ErrorKind::Usage, fmt::format("Unknown type \"{}\".", name));
     }
     return check(*type, selections, is_root);
   }
 
-  Result<void> check_spread(const Selection& spread, bool is_root) {
+  Result<void> check_spread(const Type& around, const Selection& spread, bool is_root) {
     const auto found = document_.fragments.find(spread.name);
     if (found == document_.fragments.end()) {
       return fail(ErrorKind::Usage, fmt::format("Unknown fragment \"{}\".", spread.name));
@@ -96,7 +100,7 @@ class Validator {
       return fail(ErrorKind::Usage,
                   fmt::format("Cannot spread fragment \"{}\" within itself.", spread.name));
     }
-    KEDGE_TRY(check_part(found->second.type, found->second.selections, is_root));
+    KEDGE_TRY(check_part(around, found->second.type, found->second.selections, is_root));
     open_.erase(spread.name);
     return {};
   }
@@ -157,7 +161,8 @@ class Executor {
       const Fragment* fragment =
           is_spread ? &document_.fragments.find(selection.name)->second : nullptr;
       const std::string& condition = is_spread ? fragment->type : selection.name;
-      if (condition.empty() || condition == name || condition == type.name) {
+      if (condition.empty() || condition == name || condition == type.name ||
+          is_also(type, condition)) {
         KEDGE_TRY(
             collect(type, name, is_spread ? fragment->selections : selection.selections, wanted));
       }

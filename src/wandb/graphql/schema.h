@@ -88,6 +88,8 @@ struct Type {
   std::map<std::string, Field> fields = {};
   // A type that is one of several says which by itself.
   std::function<std::string(const void* self)> name_of = {};
+  // Names under which fragments may look into it: others' for what has several types here.
+  std::vector<std::string> also = {};
 };
 
 class Schema {
@@ -137,6 +139,11 @@ class TypeBuilder {
     type_.name_of = [answer](const void* self) {
       return std::string(answer(*static_cast<const T*>(self)));
     };
+    return *this;
+  }
+
+  TypeBuilder& also(std::string name) {
+    type_.also.push_back(std::move(name));
     return *this;
   }
 

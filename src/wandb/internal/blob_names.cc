@@ -9,6 +9,8 @@
 #include "core/hash.h"
 #include "core/md5.h"
 #include "store/series.h"
+#include "wandb/internal/artifact_nodes.h"
+#include "wandb/internal/artifact_uploads.h"
 #include "wandb/internal/encoding.h"
 
 namespace kedge::wandb {
@@ -97,6 +99,8 @@ Result<server::Response> put_signed(const Call& call) {
     const store::RunKey key{meaning.at("project"), meaning.at("run")};
     const store::StoredBlob blob = KEDGE_TRY(take_bytes(call, ""));
     KEDGE_TRY(call.api.store.bind_file(key, {meaning.at("path"), blob.size, blob.digest}));
+  } else if (what == "file" || what == "manifest") {
+    KEDGE_TRY(take_draft_bytes(call, meaning));
   } else {
     return fail(ErrorKind::NotFound, "nothing is sent to this address");
   }
@@ -105,6 +109,10 @@ Result<server::Response> put_signed(const Call& call) {
 
 Result<server::Response> get_signed(const Call& call) {
   const json meaning = KEDGE_TRY(parse_token(call));
+  if (meaning.contains("manifest")) {
+    return server::json_response(KEDGE_TRY(
+        render_manifest(KEDGE_TRY(load_artifact(call, meaning["manifest"].get<std::string>())))));
+  }
   const std::string digest = meaning.value("get", "");
   const auto size = digest.empty() ? std::nullopt : KEDGE_TRY(call.api.blobs.find_size(digest));
   if (!size) {
@@ -115,6 +123,18 @@ Result<server::Response> get_signed(const Call& call) {
                             {.path = meaning.value("name", ""), .size = *size, .digest = digest}));
   response.headers.add("Access-Control-Allow-Origin", "*");  // `wandb verify` looks for it
   return response;
+}
+
+Result<server::Response> get_by_digest(const Call& call) {
+  const auto raw = parse_hex(call.request.parameter("digest"));
+  const auto bytes = raw ? KEDGE_TRY(drafts_of(call).find_bytes(base64(*raw))) : std::nullopt;
+  if (!bytes ||
+      KEDGE_TRY(drafts_of(call).find(bytes->draft)).project != call.request.parameter("project")) {
+    return fail(ErrorKind::NotFound, "no artifact of the project has such bytes");
+  }
+  return server::blob_response(
+      call.api, call.request,
+      {.path = call.request.parameter("name"), .size = bytes->size, .digest = bytes->digest});
 }
 
 }  // namespace kedge::wandb

@@ -27,4 +27,7 @@ Result<void> unbind_file(const Call& call, const store::RunKey& key, const std::
 Result<server::Response> put_signed(const Call& call);
 Result<server::Response> get_signed(const Call& call);
 
+// GET of a file of a project's artifacts by its MD5 in hex ({project}, {digest}).
+Result<server::Response> get_by_digest(const Call& call);
+
 }  // namespace kedge::wandb

@@ -105,10 +105,8 @@ std::string project_or_default(const std::optional<std::string>& name) {
 
 std::optional<ProjectNode> find_project(const Call& call, const Args& args) {
   const std::string name = project_or_default(args.text("name"));
-  const bool is_there =
-      std::ranges::any_of(call.api.store.list_projects(),
-                          [&](const store::Project& project) { return project.name == name; });
-  if (!is_there || !call.check(name)) {
+  const auto found = call.api.store.find_project(name);
+  if (!found || found->deleted_us != 0 || !call.check(name)) {
     return std::nullopt;
   }
   return ProjectNode{&call, name, call.entity_or_viewer(args.text("entityName"))};
@@ -116,7 +114,8 @@ std::optional<ProjectNode> find_project(const Call& call, const Args& args) {
 
 std::optional<RunNode> find_run(const Call& call, const std::string& entity,
                                 const store::RunKey& key) {
-  if (!call.check(key.project, key.id) || !call.api.store.find_facts(key)) {
+  const auto facts = call.api.store.find_facts(key);
+  if (!facts || facts->deleted_us != 0 || !call.check(key.project, key.id)) {
     return std::nullopt;
   }
   return RunNode(call, key, entity);

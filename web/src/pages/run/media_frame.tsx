@@ -9,6 +9,7 @@ import { parseTable } from '../../lib/tables';
 import { useResource } from '../../lib/resource';
 import { DataTable } from '../../ui/data_table';
 import { HtmlFrame } from '../../ui/html_frame';
+import { FileMedia } from './file_media';
 import { fileUrl } from './files';
 
 interface Props {
@@ -63,6 +64,10 @@ export function MediaFrame({ run, type, name, turn }: Props) {
 
 function Body({ run, type, record }: { run: Run; type: string; record: LogRecord }) {
   const { body } = record;
+  const path = body['path'];
+  if ((type === 'html' || type === 'table') && typeof path === 'string') {
+    return <FileMedia run={run} type={type} name={record.key} path={path} />;
+  }
   switch (type) {
     case 'image': {
       const path = String(body['path'] ?? '');

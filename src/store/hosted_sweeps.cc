@@ -1,0 +1,176 @@
+#include "store/hosted_sweeps.h"
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "store/internal/text.h"
+
+namespace kedge::store {
+namespace {
+
+constexpr std::array<std::string_view, 5> kStates = {"PENDING", "RUNNING", "PAUSED", "FINISHED",
+                                                     "CANCELED"};
+
+constexpr std::string_view kSelect =
+    "SELECT id, project, name, display_name, description, config, state, created_us, changed_us"
+    " FROM hosted_sweeps WHERE ";
+
+Result<std::vector<HostedSweep>> read_sweeps(const Store& store, std::string_view condition,
+                                             std::initializer_list<SqlValue> values) {
+  std::vector<HostedSweep> found;
+  KEDGE_TRY(store.read([&](Database& database) {
+    found.clear();
+    return database.query(
+        fmt::format("{}{} ORDER BY id DESC", kSelect, condition), values,
+        [&](const SqlRow& row) -> Result<void> {
+          found.push_back({.id = row.integer(0),
+                           .project = row.string(1),
+                           .name = row.string(2),
+                           .display_name = row.string(3),
+                           .description = row.string(4),
+                           .config = row.string(5),
+                           .state = parse_sweep_state(row.text(6)).value_or(SweepState::Pending),
+                           .created_us = row.integer(7),
+                           .changed_us = row.integer(8)});
+          return {};
+        });
+  }));
+  return found;
+}
+
+Result<std::vector<SweepAgent>> read_agents(const Store& store, std::string_view condition,
+                                            std::int64_t value) {
+  std::vector<SweepAgent> found;
+  KEDGE_TRY(store.read([&](Database& database) {
+    found.clear();
+    return database.query(
+        fmt::format("SELECT id, sweep, host, created_us, heartbeat_us FROM sweep_agents"
+                    " WHERE {} = $1 ORDER BY id",
+                    condition),
+        {value}, [&](const SqlRow& row) -> Result<void> {
+          found.push_back(
+              {row.integer(0), row.integer(1), row.string(2), row.integer(3), row.integer(4)});
+          return {};
+        });
+  }));
+  return found;
+}
+
+template <typename T>
+std::optional<T> first_of(std::vector<T> found) {
+  return found.empty() ? std::nullopt : std::optional(std::move(found.front()));
+}
+
+}  // namespace
+
+std::string_view name_of(SweepState state) {
+  return kStates[static_cast<std::size_t>(state)];
+}
+
+std::optional<SweepState> parse_sweep_state(std::string_view name) {
+  for (std::size_t i = 0; i < kStates.size(); ++i) {
+    if (kStates[i] == name) {
+      return static_cast<SweepState>(i);
+    }
+  }
+  return std::nullopt;
+}
+
+Result<HostedSweep> HostedSweeps::create(const HostedSweep& sweep, std::int64_t now_us) {
+  KEDGE_TRY(store_.change([&](Database& database) {
+    return database.run(
+        "INSERT INTO hosted_sweeps (project, name, display_name, description, config, state,"
+        " created_us, changed_us) VALUES ($1, $2, $3, $4, $5, $6, $7, $7)",
+        {sweep.project, sweep.name, make_valid_text(sweep.display_name),
+         make_valid_text(sweep.description), make_valid_text(sweep.config), name_of(sweep.state),
+         now_us});
+  }));
+  auto made = KEDGE_TRY(find(sweep.project, sweep.name));
+  KEDGE_CHECK(made.has_value(), "a sweep that was written is there");
+  return std::move(*made);
+}
+
+Result<void> HostedSweeps::put(const HostedSweep& sweep, std::int64_t now_us) {
+  return store_.change([&](Database& database) {
+    return database.run(
+        "UPDATE hosted_sweeps SET display_name = $2, description = $3, config = $4, state = $5,"
+        " changed_us = $6 WHERE id = $1",
+        {sweep.id, make_valid_text(sweep.display_name), make_valid_text(sweep.description),
+         make_valid_text(sweep.config), name_of(sweep.state), now_us});
+  });
+}
+
+Result<std::vector<HostedSweep>> HostedSweeps::list(const std::string& project) const {
+  return read_sweeps(store_, "project = $1", {project});
+}
+
+Result<std::optional<HostedSweep>> HostedSweeps::find(const std::string& project,
+                                                      const std::string& name) const {
+  return first_of(KEDGE_TRY(read_sweeps(store_, "project = $1 AND name = $2", {project, name})));
+}
+
+Result<std::optional<HostedSweep>> HostedSweeps::find(std::int64_t id) const {
+  return first_of(KEDGE_TRY(read_sweeps(store_, "id = $1", {id})));
+}
+
+Result<SweepAgent> HostedSweeps::add_agent(std::int64_t sweep, const std::string& host,
+                                           std::int64_t now_us) {
+  SweepAgent agent{
+      .id = 0, .sweep = sweep, .host = host, .created_us = now_us, .heartbeat_us = now_us};
+  KEDGE_TRY(store_.change([&](Database& database) {
+    return database.query(
+        "INSERT INTO sweep_agents (sweep, host, created_us, heartbeat_us)"
+        " VALUES ($1, $2, $3, $3) RETURNING id",
+        {sweep, make_valid_text(host), now_us}, [&](const SqlRow& row) -> Result<void> {
+          agent.id = row.integer(0);
+          return {};
+        });
+  }));
+  return agent;
+}
+
+Result<std::optional<SweepAgent>> HostedSweeps::find_agent(std::int64_t id) const {
+  return first_of(KEDGE_TRY(read_agents(store_, "id", id)));
+}
+
+Result<std::vector<SweepAgent>> HostedSweeps::list_agents(std::int64_t sweep) const {
+  return read_agents(store_, "sweep", sweep);
+}
+
+Result<void> HostedSweeps::note_agent(std::int64_t id, std::int64_t now_us) {
+  return store_.change([&](Database& database) {
+    return database.run("UPDATE sweep_agents SET heartbeat_us = $2 WHERE id = $1", {id, now_us});
+  });
+}
+
+Result<std::vector<SweepTrial>> HostedSweeps::list_trials(std::int64_t sweep) const {
+  std::vector<SweepTrial> found;
+  KEDGE_TRY(store_.read([&](Database& database) {
+    found.clear();
+    return database.query(
+        "SELECT number, run_id, agent, trial_values FROM sweep_trials WHERE sweep = $1"
+        " ORDER BY number",
+        {sweep}, [&](const SqlRow& row) -> Result<void> {
+          found.push_back(
+              {row.integer(0), row.string(1), row.integer(2), KEDGE_TRY(parse_json(row.text(3)))});
+          return {};
+        });
+  }));
+  return found;
+}
+
+Result<void> HostedSweeps::add_trial(std::int64_t sweep, const SweepTrial& trial) {
+  return store_.change([&](Database& database) {
+    return database.run(
+        "INSERT INTO sweep_trials (sweep, number, run_id, agent, trial_values)"
+        " VALUES ($1, $2, $3, $4, $5)",
+        {sweep, trial.number, trial.run_id, trial.agent, render_json(trial.values)});
+  });
+}
+
+}  // namespace kedge::store
