@@ -1,9 +1,9 @@
-"""How long does a `wandb` script take to log 10,000 steps of 10 metrics, and what of it is the client?
+"""How long does a `wandb` script take to log 10,000 steps of 10 metrics, and what is the client's?
 
     PYTHON-WITH-WANDB bench/wandb_logging.py [BINARY]
 
-Online against a kedge server on this machine, and offline (the client's own floor) beside it, in turn,
-three times each. Prints seconds from the first log() to the end of finish(), and steps a second.
+Online against a kedge server on this machine, and offline (the client's own floor) beside it, in
+turn, three times each. Prints seconds from the first log() to the end of finish().
 """
 
 import os

@@ -23,8 +23,8 @@
 #include "core/result.h"
 #include "track/attempt.h"
 #include "track/internal/attempt_file.h"
-#include "track/names.h"
 #include "track/internal/yaml_json.h"
+#include "track/names.h"
 
 namespace kedge::track {
 namespace {

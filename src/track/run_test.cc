@@ -22,8 +22,8 @@
 #include "core/small_disk.h"
 #include "track/event_log.h"
 #include "track/internal/csv_table.h"
-#include "track/names.h"
 #include "track/internal/redact.h"
+#include "track/names.h"
 
 namespace kedge::track {
 namespace {

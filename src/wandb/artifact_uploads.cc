@@ -148,7 +148,8 @@ Result<Value> create_files(const Call& call, const Args& args) {
   MadeFiles made;
   std::map<std::string, ArtifactNode> artifacts;
   std::map<std::int64_t, std::vector<store::DraftFile>> known;
-  const json& list = args.input().value("artifactFiles");
+  const Args input = args.input();
+  const json& list = input.value("artifactFiles");
   for (const json& item : list.is_array() ? list : json::array()) {
     const Args file(item);
     const std::string id = file.text("artifactID").value_or("");

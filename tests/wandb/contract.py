@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What docs/reference/wandb.md promises, asked of a real `kedge server` as a client's bytes, with bad
-input too. Needs no wandb: the documents are those of client 0.31.0, shortened.
+"""What docs/reference/wandb.md promises, asked of a real `kedge server` in a client's bytes, with
+bad input too. Needs no wandb: the documents are those of client 0.31.0, shortened.
 
 Usage: contract.py [--bin FOLDER] [unittest options]        (default: build/bin)
 """
@@ -26,7 +26,8 @@ BIN = ROOT / "build/bin"
 UPSERT = """
 mutation UpsertBucket($id: String, $name: String, $project: String, $entity: String,
     $groupName: String, $displayName: String, $notes: String, $config: JSONString, $host: String,
-    $program: String, $jobType: String, $sweep: String, $tags: [String!], $summaryMetrics: JSONString,) {
+    $program: String, $jobType: String, $sweep: String, $tags: [String!],
+    $summaryMetrics: JSONString,) {
   upsertBucket(input: {id: $id, name: $name, groupName: $groupName, modelName: $project,
       entityName: $entity, displayName: $displayName, notes: $notes, config: $config, host: $host,
       jobProgram: $program, jobType: $jobType, sweep: $sweep, tags: $tags,
@@ -104,7 +105,8 @@ class ServerTest(unittest.TestCase):
 class GraphQlTest(ServerTest):
     def test_who_am_i(self):
         data = self.graphql(
-            "query Viewer { viewer { id entity username email flags teams { edges { node { name } } } } }"
+            "query Viewer { viewer { id entity username email flags "
+            "teams { edges { node { name } } } } }"
         )
         self.assertEqual(data["viewer"]["entity"], "kedge")
         self.assertIsInstance(data["viewer"]["flags"], str)
@@ -127,9 +129,10 @@ class GraphQlTest(ServerTest):
         self.assertEqual(data, {"project": None})
         self.begin("there", "r")
         data = self.graphql(
-            '{ project(name: "there") { run(name: "x") { id } sweepless: artifact(name: "a:v0") { id } } }'
+            '{ project(name: "there") { run(name: "x") { id } '
+            'artifact(name: "a:v0") { id } sweep(sweepName: "s") { id } } }'
         )
-        self.assertEqual(data, {"project": {"run": None, "sweepless": None}})
+        self.assertEqual(data, {"project": {"run": None, "artifact": None, "sweep": None}})
 
     def test_huge_variables_are_taken_and_huger_ones_refused(self):
         self.graphql("query($x: String) { viewer { id } }", {"x": "v" * 10_500_000})
@@ -148,7 +151,8 @@ class GraphQlTest(ServerTest):
 
     def test_older_clients_may_look_at_the_schema(self):
         data = self.graphql(
-            '{ __type(name: "UpsertBucketInput") { inputFields { name } } __schema { mutationType { fields { name } } } }'
+            '{ __type(name: "UpsertBucketInput") { inputFields { name } } '
+            "__schema { mutationType { fields { name } } } }"
         )
         names = [field["name"] for field in data["__type"]["inputFields"]]
         self.assertIn("summaryMetrics", names)
@@ -258,8 +262,10 @@ class RunTest(ServerTest):
 
 
 class FileTest(ServerTest):
-    FILES = """mutation CreateRunFiles($entity: String!, $project: String!, $run: String!, $files: [String!]!) {
-      createRunFiles(input: {entityName: $entity, projectName: $project, runName: $run, files: $files}) {
+    FILES = """mutation CreateRunFiles($entity: String!, $project: String!, $run: String!,
+        $files: [String!]!) {
+      createRunFiles(input: {entityName: $entity, projectName: $project, runName: $run,
+          files: $files}) {
         runID uploadHeaders files { name uploadUrl } } }"""
 
     def address(self, name: str) -> str:
@@ -275,8 +281,10 @@ class FileTest(ServerTest):
         self.begin("f", "r")
         path = self.address("media/a b.txt")
         self.assertEqual(self.send("PUT", path, b"hello")[0], 200)
-        query = """{ project(name: "f") { run(name: "r") { fileCount files(names: ["./media/a b.txt"]) {
-          edges { node { id name url directUrl sizeBytes md5 mimetype } cursor } pageInfo { hasNextPage } } } } }"""
+        query = """{ project(name: "f") { run(name: "r") {
+          fileCount files(names: ["./media/a b.txt"]) {
+            edges { node { id name url directUrl sizeBytes md5 mimetype } cursor }
+            pageInfo { hasNextPage } } } } }"""
         edges = self.graphql(query)["project"]["run"]["files"]["edges"]
         node = edges[0]["node"]
         self.assertEqual((node["name"], node["sizeBytes"]), ("media/a b.txt", 5))

@@ -18,10 +18,10 @@
 #include "core/result.h"
 #include "track/attempt.h"
 #include "track/internal/identity.h"
-#include "track/names.h"
 #include "track/internal/recorder.h"
 #include "track/internal/run_folder.h"
 #include "track/internal/system_watch.h"
+#include "track/names.h"
 #include "track/push.h"
 #include "track/run.h"
 

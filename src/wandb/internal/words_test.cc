@@ -119,7 +119,7 @@ TEST(RunWords, a_summary_sets_what_no_curve_says) {
   run.summary = json::parse(R"({"loss": {"last": 0.5, "count": 3}, "acc": {"last": 1, "count": 2},
                                 "nan": {"last": "NaN", "count": 1}})");
   const json said = *parse_lenient(R"({"loss": 0.5, "acc": 2, "best": 9, "word": "w", "nan": NaN,
-                                       "_step": 3, "val": {"min": 1}, "h": {"_type": "histogram"}})");
+      "_step": 3, "val": {"min": 1}, "h": {"_type": "histogram"}})");
   EXPECT_EQ(make_summary_patch(run, said),
             json::parse(R"({"acc": 2, "best": 9, "word": "w", "val.min": 1})"));
 }
