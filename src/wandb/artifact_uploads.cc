@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "core/file.h"
 #include "wandb/internal/artifact_nodes.h"
 #include "wandb/internal/blob_names.h"
 #include "wandb/internal/encoding.h"
@@ -29,6 +30,7 @@ struct MadeArtifact {
 // A manifest on its way has no id of its own: it is its version's.
 struct MadeManifest {
   ArtifactNode artifact;
+  json over = {};  // whose entries it is put over: a base version's id, or its own ("")
 };
 
 struct UploadAddress {
@@ -130,8 +132,17 @@ Result<ArtifactNode> load_pending(const Call& call, const Args& input, const cha
   return node;
 }
 
+// FULL is all there is; INCREMENTAL adds to a base version, PATCH to what has come so far.
 Result<Value> create_manifest(const Call& call, const Args& args) {
-  return make_node(MadeManifest{KEDGE_TRY(load_pending(call, args.input(), "artifactID"))});
+  const Args input = args.input();
+  MadeManifest made{KEDGE_TRY(load_pending(call, input, "artifactID"))};
+  const std::string type = input.text("type").value_or("FULL");
+  if (type == "INCREMENTAL") {
+    made.over = input.text("baseArtifactID").value_or("");
+  } else if (type == "PATCH") {
+    made.over = "";
+  }
+  return make_node(std::move(made));
 }
 
 Result<Value> update_manifest(const Call& call, const Args& args) {
@@ -235,9 +246,11 @@ Result<Value> use_artifact(const Call& call, const Args& args) {
   return make_node(MadeArtifact{node});
 }
 
-std::string manifest_upload(const ArtifactNode& artifact) {
-  return artifact.call->signed_url({{"put", "manifest"}, {"draft", artifact.draft->id}},
-                                   "wandb_manifest.json");
+std::string manifest_upload(const MadeManifest& made) {
+  const ArtifactNode& artifact = made.artifact;
+  return artifact.call->signed_url(
+      {{"put", "manifest"}, {"draft", artifact.draft->id}, {"over", made.over}},
+      "wandb_manifest.json");
 }
 
 void declare_payloads(graphql::Schema& schema) {
@@ -258,7 +271,7 @@ void declare_payloads(graphql::Schema& schema) {
       .leaf("id", [](const MadeManifest& made) { return made.artifact.id(); })
       .object("file", "UploadAddress",
               [](const MadeManifest& made) {
-                return make_node(UploadAddress{made.artifact.id(), manifest_upload(made.artifact)});
+                return make_node(UploadAddress{made.artifact.id(), manifest_upload(made)});
               })
       .name_of([](const MadeManifest&) { return "ArtifactManifest"; })
       .also("ArtifactManifest");
@@ -296,11 +309,48 @@ void declare_made_files(graphql::Schema& schema) {
 
 }  // namespace
 
+namespace {
+
+// The entries of a version's manifest; of one that has none yet, none.
+Result<json> entries_of(const Call& call, const store::VersionDraft& draft) {
+  if (draft.manifest.empty()) {
+    return json::object();
+  }
+  const json manifest =
+      KEDGE_TRY(parse_lenient(KEDGE_TRY(call.api.blobs.read_all(draft.manifest))));
+  return manifest.is_object() ? manifest.value("contents", json::object()) : json::object();
+}
+
+Result<store::StoredBlob> merge_manifest(const Call& call, const store::VersionDraft& draft,
+                                         const std::string& base) {
+  const std::string text =
+      call.request.body_file ? KEDGE_TRY(read_file(*call.request.body_file)) : call.request.body;
+  json manifest = KEDGE_TRY(parse_lenient(text));
+  if (!manifest.is_object()) {
+    return fail(ErrorKind::Usage, "a manifest is a JSON object");
+  }
+  const auto from =
+      base.empty() ? std::optional(draft) : KEDGE_TRY(load_artifact(call, base)).draft;
+  json entries = from ? KEDGE_TRY(entries_of(call, *from)) : json::object();
+  const json added = manifest.value("contents", json::object());
+  for (const auto& [path, entry] : added.items()) {
+    entries[path] = entry;
+  }
+  manifest["contents"] = std::move(entries);
+  return call.api.blobs.put(manifest.dump());
+}
+
+}  // namespace
+
 Result<void> take_draft_bytes(const Call& call, const json& meaning) {
   store::ArtifactDrafts drafts = drafts_of(call);
   const std::int64_t draft = meaning.at("draft").get<std::int64_t>();
   if (meaning.at("put") == "manifest") {
-    const store::StoredBlob blob = KEDGE_TRY(take_bytes(call, ""));
+    const json over = meaning.value("over", json());
+    const store::StoredBlob blob =
+        KEDGE_TRY(over.is_string()
+                      ? merge_manifest(call, KEDGE_TRY(drafts.find(draft)), over.get<std::string>())
+                      : take_bytes(call, ""));
     return drafts.set_manifest(draft, blob.digest);
   }
   const std::string md5 = meaning.at("md5").get<std::string>();

@@ -346,13 +346,13 @@ class AccessTest(ServerTest):
 class DocsTest(unittest.TestCase):
     def test_the_table_in_the_documentation_is_what_the_tests_show(self):
         table = subprocess.run(
-            [sys.executable, ROOT / "tests/wandb/client.py", "--table"],
+            [sys.executable, ROOT / "tests/wandb/clients.py", "--table"],
             capture_output=True,
             text=True,
             check=True,
         ).stdout
         page = (ROOT / "docs/reference/wandb.md").read_text()
-        self.assertIn(table.strip(), page, "paste the output of tests/wandb/client.py --table")
+        self.assertIn(table.strip(), page, "paste the output of tests/wandb/clients.py --table")
 
 
 if __name__ == "__main__":

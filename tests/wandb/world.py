@@ -37,6 +37,7 @@ class World:
         self.count = 0
 
     def start(self):
+        os.chdir(self.folder)  # downloads without a place go here
         self.server.start()
         os.environ.update(self.environment())
 

@@ -1,7 +1,7 @@
 """Unmodified `wandb` clients against a real kedge server.
 
-    PYTHON tests/wandb/client.py [BINARY] [NAME...]    run the tests, with this Python's wandb
-    python3 tests/wandb/client.py --table              print the table of docs/reference/wandb.md
+    PYTHON tests/wandb/clients.py [BINARY] [NAME...]    run the tests, with this Python's wandb
+    python3 tests/wandb/clients.py --table              print the table of docs/reference/wandb.md
 
 Each test says which calls of the client it shows to work; the table of the documentation is made of
 that. Expected values are what the scripts themselves logged.
