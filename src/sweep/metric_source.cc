@@ -13,11 +13,10 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "core/file.h"
 #include "core/result.h"
 #include "exchange/csv_reader.h"
+#include "sweep/internal/wandb_file.h"
 #include "track/history.h"
 
 namespace kedge::sweep {
@@ -51,21 +50,21 @@ void each_folder(const Path& folder, const std::function<void(const Path&)>& vis
   }
 }
 
-// wandb/<run>/files/wandb-summary.json: the last value of each key.
+// wandb/offline-run-*/run-*.wandb: what the program logged, step by step.
 void read_wandb(const MetricPlaces& places, const std::string& metric, Reports& reports) {
   each_folder(places.trial / "wandb", [&](const Path& run) {
-    const auto text = read_file(run / "files" / "wandb-summary.json");
-    const auto json = nlohmann::json::parse(text.value_or(""), nullptr, false);
-    if (!json.is_object()) {
-      return;
-    }
-    for (const auto& [name, value] : json.items()) {
-      if (value.is_number() && !name.starts_with('_')) {
+    std::error_code error;
+    std::filesystem::directory_iterator entry(run, error);
+    for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+      if (entry->path().extension() != ".wandb") {
+        continue;
+      }
+      read_wandb_history(entry->path(), [&](const std::string& name, double value) {
         reports.names.insert(name);
         if (name == metric) {
-          reports.values.push_back(value.get<double>());
+          reports.values.push_back(value);
         }
-      }
+      });
     }
   });
 }

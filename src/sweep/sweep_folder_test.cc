@@ -12,6 +12,7 @@
 #include "core/file.h"
 #include "core/scratch_folder.h"
 #include "search/propose.h"
+#include "sweep/internal/wandb_file.h"
 #include "sweep/metric_source.h"
 #include "sweep/trial_command.h"
 #include "sweep/trial_table.h"
@@ -21,6 +22,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Pair;
 
 class SweepFolderTest : public ::testing::Test {
  protected:
@@ -133,6 +135,16 @@ TEST(MetricSource, values_are_found_in_printed_lines) {
   EXPECT_THAT(scan_output(text, "Val Accuracy"), ElementsAre(55, 65));
   EXPECT_THAT(scan_output(text, "loss"), ElementsAre(0.001));
   EXPECT_THAT(scan_output(text, "accuracy"), ElementsAre());
+}
+
+// Written by wandb 0.31.0: three calls of run.log({"loss": ..., "acc": {"val": ...}}).
+TEST(MetricSource, a_wandb_file_is_read) {
+  std::vector<std::pair<std::string, double>> seen;
+  read_wandb_history(Path(KEDGE_FIXTURES) / "sweep" / "offline.wandb",
+                     [&](const std::string& key, double value) { seen.emplace_back(key, value); });
+  EXPECT_THAT(seen, ElementsAre(Pair("loss", 2.5), Pair("acc.val", 0.5), Pair("loss", 1.25),
+                                Pair("acc.val", 0.75), Pair("acc.val", 0.875),
+                                Pair("loss", 0.625)));
 }
 
 TEST(TrialTable, rows_are_trials_and_empty_cells_are_not_set) {
