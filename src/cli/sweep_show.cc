@@ -67,8 +67,10 @@ std::string render_counts(const std::map<TrialState, std::int64_t>& counts) {
 std::string state_of(const sweep::SweepFolder& folder, const sweep::Control& control,
                      const std::vector<sweep::TrialView>& trials) {
   const auto expected = search::expected_runs(folder.plan());
-  const bool has_ended = std::ranges::all_of(
-      trials, [](const sweep::TrialView& view) { return view.result.has_value(); });
+  // What is still paused then has not earned more.
+  const bool has_ended = std::ranges::all_of(trials, [](const sweep::TrialView& view) {
+    return view.result.has_value() || view.trial.state == TrialState::Paused;
+  });
   if (expected && static_cast<std::int64_t>(trials.size()) >= *expected && has_ended) {
     return "finished";
   }
