@@ -27,7 +27,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kPoll{200};
 constexpr std::size_t kLineMax = 300;
-constexpr std::uint64_t kTailBytes = 8192;
+constexpr std::size_t kTailBytes = 8192;
 
 std::string host_name() {
   std::string name(256, '\0');
@@ -64,12 +64,13 @@ Result<TrialEnd> TrialRun::run() {
                                            static_cast<std::int64_t>(view_.trial.curve.size()))
                          .size();
   watch_.restart();
-  auto process = KEDGE_TRY(
-      TrialProcess::start({.args = command.args,
-                           .variables = command.variables,
-                           .folder = folder_.facts().folder,
-                           .output = folder_.trial_path(view_.trial.number) / "output.log"},
-                          signals_));
+  const Path output = folder_.trial_path(view_.trial.number) / "output.log";
+  output_begin_ = size_of_file(output).value_or(0);
+  auto process = KEDGE_TRY(TrialProcess::start({.args = command.args,
+                                                .variables = command.variables,
+                                                .folder = folder_.facts().folder,
+                                                .output = output},
+                                               signals_));
   Stopwatch since_look;
   for (;;) {
     if (const auto exit_code = process.wait(std::min(kPoll, options_.look_every))) {
@@ -160,12 +161,17 @@ double TrialRun::spent_before_s() const {
   return sum;
 }
 
-// What the program said last.
+// What this attempt's program said last.
+std::string TrialRun::output_tail() const {
+  std::string text = read_file(folder_.trial_path(view_.trial.number) / "output.log").value_or("");
+  text.erase(0, std::max(std::min(output_begin_, text.size()),
+                         text.size() - std::min(text.size(), kTailBytes)));
+  return text;
+}
+
 std::string TrialRun::last_line() const {
-  const std::string text =
-      read_file(folder_.trial_path(view_.trial.number) / "output.log").value_or("");
+  const std::string text = output_tail();
   std::string_view tail(text);
-  tail.remove_prefix(tail.size() - std::min<std::size_t>(tail.size(), kTailBytes));
   while (!tail.empty()) {
     const std::size_t begin = tail.find_last_of('\n');
     std::string_view line = begin == std::string_view::npos ? tail : tail.substr(begin + 1);
@@ -193,6 +199,14 @@ TrialEnd TrialRun::conclude(int exit_code, bool was_interrupted) {
   if (is_lost_ || attempt_.is_lost()) {
     end.kind = TrialEnd::Kind::Lost;
     end.result.message = "was taken by another agent";
+    return end;
+  }
+  // The program of an agent that was killed while starting it: it took the run only after we had
+  // looked. It is about to end.
+  if (exit_code != 0 && attempt_.number() > 1 && output_tail().contains("is held by")) {
+    end.kind = TrialEnd::Kind::Open;
+    end.is_interrupted = was_interrupted;
+    end.result.message = "waits: its run is still held by the agent before";
     return end;
   }
   const Reports reports = read_reports_now();

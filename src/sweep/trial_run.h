@@ -56,6 +56,7 @@ class TrialRun {
   TrialEnd conclude(int exit_code, bool was_interrupted);
   TrialEnd fail_with(int exit_code);
   double spent_before_s() const;
+  std::string output_tail() const;
   std::string last_line() const;
 
   SweepFolder& folder_;
@@ -69,6 +70,7 @@ class TrialRun {
   bool is_lost_ = false;
   std::size_t judged_brackets_ = 0;
   std::size_t reports_seen_ = 0;
+  std::size_t output_begin_ = 0;  // of this attempt in output.log
 };
 
 }  // namespace kedge::sweep
