@@ -142,9 +142,9 @@ TEST(MetricSource, a_wandb_file_is_read) {
   std::vector<std::pair<std::string, double>> seen;
   read_wandb_history(Path(KEDGE_FIXTURES) / "sweep" / "offline.wandb",
                      [&](const std::string& key, double value) { seen.emplace_back(key, value); });
-  EXPECT_THAT(seen, ElementsAre(Pair("loss", 2.5), Pair("acc.val", 0.5), Pair("loss", 1.25),
-                                Pair("acc.val", 0.75), Pair("acc.val", 0.875),
-                                Pair("loss", 0.625)));
+  EXPECT_THAT(seen,
+              ElementsAre(Pair("loss", 2.5), Pair("acc.val", 0.5), Pair("loss", 1.25),
+                          Pair("acc.val", 0.75), Pair("acc.val", 0.875), Pair("loss", 0.625)));
 }
 
 TEST(TrialTable, rows_are_trials_and_empty_cells_are_not_set) {
