@@ -242,7 +242,9 @@ void add_model_version_calls(Calls& calls) {
   calls.read(Method::Get, "model-versions/get-download-uri", get_download_uri);
   calls.read(Method::Get, "model-versions/search", search);
   for (const char* path : {"/model-versions/get-artifact", "//model-versions/get-artifact"}) {
-    calls.add(Method::Get, path, read_options(), get_artifact);  // addresses joined carelessly
+    server::RouteOptions options = read_options();
+    options.is_scoped = false;
+    calls.add(Method::Get, path, options, get_artifact);  // addresses joined carelessly
   }
 }
 

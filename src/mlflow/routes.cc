@@ -24,9 +24,10 @@ void add_routes(server::Router& router, const server::Api& api, const Options& o
   add_artifact_calls(calls);
   add_artifact_view_calls(calls);
   add_logged_model_calls(calls);
+  add_trace_calls(calls);
+  calls.leave_projects();
   add_registered_model_calls(calls);
   add_model_version_calls(calls);
-  add_trace_calls(calls);
   add_user_calls(calls);
   add_info_calls(calls);  // last: it answers for every path that nobody took
 }

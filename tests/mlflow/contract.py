@@ -571,6 +571,27 @@ class LoginTest(MlflowTest):
         answer = self.ask("GET", API + "experiments/get?experiment_id=0", headers=headers)
         self.assertEqual(answer.status, 200)
 
+    def test_a_token_for_one_project_sees_one_experiment(self) -> None:
+        token = (self.folder / "data/admin-token").read_text().strip()
+        admin = {"Authorization": f"Bearer {token}"}
+        ids = [
+            self.ask("POST", API + "experiments/create", {"name": name}, admin).json[
+                "experiment_id"
+            ]
+            for name in ("mine", "theirs")
+        ]
+        grant = {"name": "one", "scopes": ["write"], "project": "mine"}
+        secret = self.ask("POST", "/api/v1/tokens", grant, admin).json["token"]
+        mine = {"Authorization": f"Bearer {secret}"}
+        made = self.ask("POST", API + "runs/create", {"experiment_id": ids[0]}, mine)
+        self.assertEqual(made.status, 200, made.body)
+        other = self.ask("POST", API + "runs/create", {"experiment_id": ids[1]}, mine)
+        self.assertEqual((other.status, other.json["error_code"]), (403, "PERMISSION_DENIED"))
+        seen = self.ask("POST", API + "experiments/search", {"max_results": 10}, mine).json
+        self.assertEqual([each["name"] for each in seen["experiments"]], ["mine"])
+        for call in ("model-versions/search", "registered-models/search", "users/list"):
+            self.assertEqual(self.ask("GET", API + call, headers=mine).status, 403, call)
+
 
 if __name__ == "__main__":
     main()

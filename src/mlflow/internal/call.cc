@@ -106,14 +106,19 @@ void Calls::add_raw(server::Method method, std::string pattern, server::RouteOpt
               });
 }
 
+void Calls::add_both(server::Method method, std::string_view path, server::RouteOptions options,
+                     CallHandler handler) {
+  options.is_scoped = is_scoped_;
+  add(method, fmt::format("/api/2.0/mlflow/{}", path), options, handler);
+  add(method, fmt::format("/ajax-api/2.0/mlflow/{}", path), options, handler);
+}
+
 void Calls::read(server::Method method, std::string_view path, CallHandler handler) {
-  add(method, fmt::format("/api/2.0/mlflow/{}", path), read_options(), handler);
-  add(method, fmt::format("/ajax-api/2.0/mlflow/{}", path), read_options(), handler);
+  add_both(method, path, read_options(), handler);
 }
 
 void Calls::write(server::Method method, std::string_view path, CallHandler handler) {
-  add(method, fmt::format("/api/2.0/mlflow/{}", path), write_options(), handler);
-  add(method, fmt::format("/ajax-api/2.0/mlflow/{}", path), write_options(), handler);
+  add_both(method, path, write_options(), handler);
 }
 
 void Calls::write_quick(std::string_view path, QuickCallHandler handler) {

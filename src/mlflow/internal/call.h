@@ -50,6 +50,9 @@ class Calls {
   Calls(server::Router& router, const server::Api& api, std::shared_ptr<State> state)
       : router_(router), api_(api), state_(std::move(state)) {}
 
+  // What is added from now on is not about one project: keys for one are refused there.
+  void leave_projects() { is_scoped_ = false; }
+
   // `path` is below /api/2.0/mlflow and, the same, /ajax-api/2.0/mlflow: "runs/create".
   void read(server::Method method, std::string_view path, CallHandler handler);
   void write(server::Method method, std::string_view path, CallHandler handler);
@@ -63,9 +66,13 @@ class Calls {
   void write_quick(std::string_view path, QuickCallHandler handler);
 
  private:
+  void add_both(server::Method method, std::string_view path, server::RouteOptions options,
+                CallHandler handler);
+
   server::Router& router_;
   const server::Api& api_;
   std::shared_ptr<State> state_;
+  bool is_scoped_ = true;  // handlers look themselves at whose project it is
 };
 
 server::RouteOptions read_options();

@@ -4,12 +4,11 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "mlflow/internal/filter_lexer.h"
+#include "mlflow/internal/filter_names.h"
 #include "mlflow/internal/filter_reader.h"
 
 namespace kedge::mlflow {
@@ -34,171 +33,6 @@ constexpr auto kComparators = std::to_array<ComparatorName>({
     {"IS NULL", Comparator::IsNull},
     {"IS NOT NULL", Comparator::IsNotNull},
 });
-
-bool is_operand(const Piece& piece) {
-  return piece.kind == Piece::Kind::Name || piece.kind == Piece::Kind::Text ||
-         piece.kind == Piece::Kind::Number || piece.kind == Piece::Kind::Formula ||
-         piece.kind == Piece::Kind::List;
-}
-
-class Reader {
- public:
-  Reader(std::string_view text, const Language& language)
-      : text_(text), language_(language), pieces_(cut_filter(text)) {}
-
-  Outcome<std::vector<Sentence>> read() {
-    const auto semicolon = std::ranges::find(pieces_, Piece::Kind::Semicolon, &Piece::kind);
-    if (semicolon != pieces_.end() && semicolon + 1 != pieces_.end()) {
-      return refuse(
-          fmt::format("Search filter contained multiple expression '{}'. Provide AND-ed "
-                      "expression list.",
-                      text_));
-    }
-    std::vector<Sentence> sentences;
-    while (place_ < pieces_.size()) {
-      if (is_word(pieces_[place_], "and")) {
-        ++place_;
-      } else if (auto sentence = take_sentence()) {
-        sentences.push_back(std::move(*sentence));
-      } else {
-        refused_.emplace_back(pieces_[place_].text);
-        ++place_;
-      }
-    }
-    if (!refused_.empty()) {
-      return refuse_clauses();
-    }
-    for (const Sentence& sentence : sentences) {
-      if (sentence.name.kind != Piece::Kind::Name) {
-        return refuse(fmt::format("Invalid comparison clause. Expected 'Identifier' found '{}'",
-                                  sentence.name.text));
-      }
-    }
-    return sentences;
-  }
-
- private:
-  std::unexpected<Fault> refuse_clauses() const {
-    std::vector<std::string> shown;
-    for (const std::string& clause : refused_) {
-      shown.push_back(language_.is_quoting_clauses ? fmt::format("'{}'", clause) : clause);
-    }
-    return refuse(fmt::format("Invalid clause(s) in filter string: {}", fmt::join(shown, ", ")));
-  }
-
-  const Piece& at(std::size_t i) const {
-    static constexpr Piece kEnd = {};
-    return i < pieces_.size() ? pieces_[i] : kEnd;
-  }
-
-  // How many pieces a comparator at `from` has, and what it is; 0 when there is none.
-  std::size_t comparator_size(std::size_t from, std::string& name) const {
-    if (at(from).kind == Piece::Kind::Comparator) {
-      name = at(from).text;
-      return 1;
-    }
-    const bool is_not = is_word(at(from), "not");
-    const Piece& verb = at(from + (is_not ? 1 : 0));
-    if (is_word(verb, "like") || is_word(verb, "ilike") || is_word(verb, "in")) {
-      name = (is_not ? "NOT " : "") + upper_case(verb.text);
-      return is_not ? 2 : 1;
-    }
-    if (is_word(at(from), "is")) {
-      const bool is_negated = is_word(at(from + 1), "not");
-      if (is_word(at(from + (is_negated ? 2 : 1)), "null")) {
-        name = is_negated ? "IS NOT NULL" : "IS NULL";
-        return is_negated ? 3 : 2;
-      }
-    }
-    return 0;
-  }
-
-  std::optional<Sentence> take_sentence() {
-    Sentence sentence{.name = at(place_)};
-    if (!is_operand(sentence.name) || sentence.name.kind == Piece::Kind::List) {
-      return std::nullopt;
-    }
-    const std::size_t size = comparator_size(place_ + 1, sentence.comparator);
-    if (size == 0) {
-      return std::nullopt;
-    }
-    sentence.as_written = std::string(at(place_ + size).text);
-    if (sentence.comparator.starts_with("IS ")) {
-      place_ += 1 + size;
-      return sentence;
-    }
-    sentence.value = at(place_ + 1 + size);
-    if (!is_operand(sentence.value) || sentence.value.kind == Piece::Kind::Formula) {
-      return std::nullopt;
-    }
-    place_ += 2 + size;
-    return sentence;
-  }
-
-  std::string_view text_;
-  const Language& language_;
-  std::vector<Piece> pieces_;
-  std::size_t place_ = 0;
-  std::vector<std::string> refused_;
-};
-
-struct Identifier {
-  Entity entity = Entity::Attribute;
-  std::string key = {};
-  const AttributeRule* rule = nullptr;  // of attributes
-};
-
-enum class Use : std::uint8_t { Filter, Order };
-
-Outcome<const AttributeRule*> find_attribute(std::string_view key, const Language& language,
-                                             Use use) {
-  std::vector<std::string> names;
-  for (const AttributeRule& rule : language.attributes) {
-    if (use == Use::Filter ? !rule.is_filtered_by : !rule.is_ordered_by) {
-      continue;
-    }
-    if (rule.name == key) {
-      return &rule;
-    }
-    names.push_back(fmt::format("'{}'", rule.name));
-  }
-  return refuse(fmt::format("Invalid attribute key '{}' specified. Valid keys are '{{{}}}'", key,
-                            fmt::join(names, ", ")));
-}
-
-// "tags.`a b`" is split at the first dot outside quotes.
-std::pair<std::string_view, std::string_view> split_name(std::string_view text) {
-  const bool is_quoted = !text.empty() && (text[0] == '`' || text[0] == '"');
-  const auto end = is_quoted ? text.find(text[0], 1) : 0;
-  const auto dot = text.find('.', std::min(end, text.size()));
-  return dot == std::string_view::npos
-             ? std::pair(std::string_view(), unquoted(text))
-             : std::pair(unquoted(text.substr(0, dot)), unquoted(text.substr(dot + 1)));
-}
-
-Outcome<Identifier> parse_identifier(std::string_view text, const Language& language, Use use) {
-  Identifier found;
-  const auto [entity, key] = split_name(text);
-  if (!entity.empty()) {
-    const auto named = std::ranges::find(language.entities, entity, &EntityName::name);
-    if (named == language.entities.end()) {
-      return refuse(fmt::format("Invalid entity type '{}'. {}", entity, language.entity_hint));
-    }
-    found.entity = named->entity;
-  }
-  found.key = key;
-  if (found.entity == Entity::Attribute) {
-    found.rule = KEDGE_TRY(find_attribute(key, language, use));
-    found.key = found.rule->meaning;
-  } else if (found.entity == Entity::Dataset && key != "name" && key != "digest" &&
-             key != "context") {
-    return refuse(
-        fmt::format("Invalid dataset key '{}' specified. Valid keys are '{{'context', "
-                    "'digest', 'name'}}'",
-                    key));
-  }
-  return found;
-}
 
 std::optional<double> parse_number(std::string_view text) {
   double value = 0;
