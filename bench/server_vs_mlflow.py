@@ -38,7 +38,8 @@ import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
+PROGRAM = pathlib.Path(__file__).resolve()
+ROOT = PROGRAM.parents[1]
 BATCH = 1000
 OPTIMIZERS = ("adam", "sgd", "rmsprop")
 
@@ -249,7 +250,7 @@ class Nothing(Mlflow):
     """Answers {} to everything: what the client itself costs."""
 
     def command(self, program):
-        return [sys.executable, __file__, "--answer-nothing", str(self.port)]
+        return [sys.executable, str(PROGRAM), "--answer-nothing", str(self.port)]
 
 
 class NothingHandler(http.server.BaseHTTPRequestHandler):
