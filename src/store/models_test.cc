@@ -67,6 +67,32 @@ TEST_P(ModelsTest, only_what_is_given_changes) {
               HasSubstr("Produktion"));
 }
 
+TEST_P(ModelsTest, a_version_that_moves_in_can_archive_those_that_are_there) {
+  add();
+  add();
+  ASSERT_TRUE(models_->move_version("digits", 1, "Production", false, 7));
+  ASSERT_TRUE(models_->move_version("digits", 2, "Production", true, 8));
+  EXPECT_EQ(models_->find_version("digits", 1)->stage, "Archived");
+  EXPECT_EQ(models_->find_version("digits", 2)->stage, "Production");
+  EXPECT_EQ(models_->find("digits")->changed_us, 8);
+  EXPECT_EQ(models_->move_version("digits", 9, "Staging", false, 9).error().kind,
+            ErrorKind::NotFound);
+}
+
+TEST_P(ModelsTest, a_version_knows_where_it_came_from) {
+  const auto made = models_->add_version({.model = "digits",
+                                          .source = "models:/m-1",
+                                          .run_link = "http://page",
+                                          .model_id = "m-1",
+                                          .location = "mlflow-artifacts:/0/models/m-1/artifacts"},
+                                         5);
+  ASSERT_TRUE(made);
+  const auto found = models_->find_version("digits", 1);
+  EXPECT_EQ(found->run_link, "http://page");
+  EXPECT_EQ(found->model_id, "m-1");
+  EXPECT_EQ(found->location, "mlflow-artifacts:/0/models/m-1/artifacts");
+}
+
 TEST_P(ModelsTest, a_renamed_model_keeps_its_versions) {
   add();
   ASSERT_TRUE(models_->create({.name = "taken"}, 1));

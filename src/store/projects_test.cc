@@ -1,4 +1,5 @@
 // Projects, labels and the trash, on each of the store's databases.
+#include <future>
 #include <string>
 #include <utility>
 #include <vector>
@@ -129,6 +130,35 @@ TEST_P(ProjectsTest, an_edit_sees_the_run_and_changes_nothing_when_it_refuses) {
   EXPECT_EQ(store_->find_run(key)->labels, json::object());
   ASSERT_TRUE(store_->edit_run(key, set_once(0.1), kNow));
   EXPECT_EQ(store_->find_run(key)->labels, (json{{"seen", "yes"}}));
+}
+
+TEST_P(ProjectsTest, an_edit_can_be_answered_later) {
+  const RunKey key = make_run("r1");
+  std::promise<Result<void>> answer;
+  store_->edit_run(
+      key, [](const store::Run&) -> Result<RunPatch> { return RunPatch{.labels = {{"a", "b"}}}; },
+      kNow, [&](Result<void> done) { answer.set_value(std::move(done)); });
+  ASSERT_TRUE(answer.get_future().get());
+  std::string seen;
+  ASSERT_TRUE(store_->visit_run(key, [&](const FoundRun& run) {
+    run.visit_labels([&](const std::string& name, std::string_view text) {
+      seen = name + "=" + std::string(text);
+    });
+  }));
+  EXPECT_EQ(seen, "a=b");
+  EXPECT_EQ(store_->visit_run({"p", "none"}, [](const FoundRun&) {}).error().kind,
+            ErrorKind::NotFound);
+}
+
+TEST_P(ProjectsTest, files_can_be_taken_from_a_run) {
+  const RunKey key = make_run("r1");
+  const std::string digest(64, 'a');
+  ASSERT_TRUE(store_->bind_file(key, {.path = "x", .size = 1, .digest = digest}));
+  ASSERT_TRUE(store_->bind_file(key, {.path = "y", .size = 1, .digest = digest}));
+  ASSERT_TRUE(store_->unbind_files(key, {"x", "not there"}));
+  const auto files = store_->list_files(key);
+  ASSERT_EQ(files->size(), 1U);
+  EXPECT_EQ(files->front().path, "y");
 }
 
 TEST_P(ProjectsTest, a_run_is_found_by_its_id_alone) {
