@@ -18,11 +18,13 @@ void add_model_metrics(store::Store& store, const std::string& run_id,
           // NaN is NULL in the database, and NULLs are never equal: is_nan is what tells twice the
           // same.
           const bool is_nan = std::isnan(metric.value);
+          if (KEDGE_TRY(database.query_integer("SELECT COUNT(*) FROM logged_models WHERE id = $1",
+                                               {metric.model_id})) == 0) {
+            continue;
+          }
           KEDGE_TRY(database.run(
               "INSERT INTO logged_model_metrics (model_id, run_id, name, value, is_nan, time_ms,"
-              " step, dataset_name, dataset_digest)"
-              " SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9"
-              " WHERE EXISTS (SELECT 1 FROM logged_models WHERE id = $1)"
+              " step, dataset_name, dataset_digest) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"
               " ON CONFLICT (model_id, run_id, name, time_ms, step, value, is_nan, dataset_name,"
               " dataset_digest) DO NOTHING",
               {metric.model_id, run_id, metric.key, is_nan ? 0.0 : metric.value, is_nan ? 1 : 0,
