@@ -1,9 +1,9 @@
 """How long does a `wandb` script take to log 10,000 steps of 10 metrics, and what is the client's?
 
-    PYTHON-WITH-WANDB bench/wandb_logging.py [BINARY]
+    PYTHON-WITH-WANDB bench/wandb_logging.py [BINARY [ROUNDS]]
 
 Online against a kedge server on this machine, and offline (the client's own floor) beside it, in
-turn, three times each. Prints seconds from the first log() to the end of finish().
+turn, ROUNDS (3) times each. Prints seconds from the first log() to the end of finish().
 """
 
 import os
@@ -18,7 +18,6 @@ sys.path.insert(0, str(ROOT / "tests/server"))
 from server_process import ServerProcess  # noqa: E402
 
 STEPS = 10_000
-ROUNDS = 3
 
 SCRIPT = """
 import sys, time, wandb
@@ -60,7 +59,7 @@ def main() -> None:
         server = ServerProcess(binary, folder / "data")
         server.start()
         times: dict[str, list[float]] = {"online": [], "offline": []}
-        for _ in range(ROUNDS):
+        for _ in range(int(sys.argv[2]) if len(sys.argv) > 2 else 3):
             for mode in times:
                 _, finished, run = measure(mode, folder, server.url)
                 times[mode].append(finished)

@@ -21,6 +21,14 @@ using nlohmann::json;
 
 struct Done {};
 
+struct ChangedTags {
+  std::vector<std::string> names;
+};
+
+struct TagName {
+  std::string name;
+};
+
 struct ChangedArtifact {
   ArtifactNode artifact;
 };
@@ -268,10 +276,11 @@ Result<Value> change_tags(const Call& call, const Args& args, bool is_added) {
   KEDGE_TRY(call.check(project.name));
   const std::string name = input.text("artifactCollectionName").value_or("");
   const auto tags = tag_names(input.value("tags"));
-  KEDGE_TRY(store::Portfolios(call.api.store)
-                .change_tags(project.name, name, is_added ? tags : std::vector<std::string>(),
-                             is_added ? std::vector<std::string>() : tags));
-  return make_node(Done());
+  store::Portfolios portfolios(call.api.store);
+  const std::vector<std::string> none;
+  KEDGE_TRY(
+      portfolios.change_tags(project.name, name, is_added ? tags : none, is_added ? none : tags));
+  return make_node(ChangedTags{KEDGE_TRY(portfolios.tags(project.name, name))});
 }
 
 }  // namespace
@@ -280,6 +289,20 @@ void declare_artifact_changes(graphql::Schema& schema) {
   TypeBuilder<Done>(schema, "ArtifactDonePayload")
       .leaf("success", [](const Done&) { return true; })
       .leaf("clientMutationId", [](const Done&) { return json(); });
+  TypeBuilder<TagName>(schema, "ChangedTag")
+      .leaf("id", [](const TagName& tag) { return render_id("Tag", tag.name); })
+      .leaf("name", [](const TagName& tag) { return tag.name; })
+      .name_of([](const TagName&) { return "Tag"; })
+      .also("Tag");
+  TypeBuilder<ChangedTags>(schema, "ChangedTagsPayload")
+      .leaf("success", [](const ChangedTags&) { return true; })
+      .object("tags", "ChangedTag", [](const ChangedTags& changed) {
+        std::vector<TagName> tags;
+        for (const std::string& name : changed.names) {
+          tags.push_back({name});
+        }
+        return graphql::make_nodes(std::move(tags));
+      });
   TypeBuilder<ChangedArtifact>(schema, "ChangedArtifactPayload")
       .object("artifact", "Artifact",
               [](const ChangedArtifact& changed) { return make_node(changed.artifact); });
@@ -317,9 +340,9 @@ void declare_artifact_changes(graphql::Schema& schema) {
               [](const Call& call, const Args& args) {
                 return delete_collection(call, args, "artifactPortfolioID");
               })
-      .object("createArtifactCollectionTagAssignments", "ArtifactDonePayload",
+      .object("createArtifactCollectionTagAssignments", "ChangedTagsPayload",
               [](const Call& call, const Args& args) { return change_tags(call, args, true); })
-      .object("deleteArtifactCollectionTagAssignments", "ArtifactDonePayload",
+      .object("deleteArtifactCollectionTagAssignments", "ChangedTagsPayload",
               [](const Call& call, const Args& args) { return change_tags(call, args, false); });
   schema.add_input("LinkArtifactInput", {"artifactID", "artifactPortfolioName", "entityName",
                                          "projectName", "aliases", "clientID", "clientMutationId"});

@@ -132,21 +132,35 @@ Result<ArtifactNode> load_pending(const Call& call, const Args& input, const cha
   return node;
 }
 
+// Whose entries an incremental manifest is put over: the base it names, or the newest version.
+Result<std::string> find_base(const Call& call, const Args& input, const ArtifactNode& artifact) {
+  const std::string named = input.text("baseArtifactID").value_or("");
+  auto newest = call.api.artifacts.find(artifact.draft->project, artifact.draft->name, "latest");
+  if (!named.empty() || !newest) {
+    return named;
+  }
+  return KEDGE_TRY(make_artifact(call, "", std::move(*newest))).id();
+}
+
 // FULL is all there is; INCREMENTAL adds to a base version, PATCH to what has come so far.
 Result<Value> create_manifest(const Call& call, const Args& args) {
   const Args input = args.input();
   MadeManifest made{KEDGE_TRY(load_pending(call, input, "artifactID"))};
   const std::string type = input.text("type").value_or("FULL");
   if (type == "INCREMENTAL") {
-    made.over = input.text("baseArtifactID").value_or("");
+    made.over = KEDGE_TRY(find_base(call, input, made.artifact));
   } else if (type == "PATCH") {
     made.over = "";
   }
   return make_node(std::move(made));
 }
 
+// Only manifests that are not FULL are sent so.
 Result<Value> update_manifest(const Call& call, const Args& args) {
-  return make_node(MadeManifest{KEDGE_TRY(load_pending(call, args.input(), "artifactManifestID"))});
+  const Args input = args.input();
+  MadeManifest made{KEDGE_TRY(load_pending(call, input, "artifactManifestID"))};
+  made.over = KEDGE_TRY(find_base(call, input, made.artifact));
+  return make_node(std::move(made));
 }
 
 std::string upload_url(const ArtifactNode& node, const std::string& path, const std::string& md5) {

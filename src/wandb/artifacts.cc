@@ -368,7 +368,13 @@ void declare_type(graphql::Schema& schema) {
                     KEDGE_TRY(find_collection(node.project, args.text("name").value_or("")));
                 return found && found->type == node.name ? Value(make_node(std::move(*found)))
                                                          : Value(json());
-              });
+              })
+      .object("artifact", "Artifact", [](const TypeNode& node, const Args& args) -> Result<Value> {
+        auto found = KEDGE_TRY(find_membership(node.project, args.text("name").value_or("")));
+        return found && found->collection.type == node.name
+                   ? Value(make_node(std::move(found->artifact)))
+                   : Value(json());
+      });
   declare_connection(schema, "ArtifactType", "ArtifactType");
   declare_connection(schema, "ArtifactCollection", "ArtifactCollection");
   TypeBuilder<ProjectNode>(schema, "Project")

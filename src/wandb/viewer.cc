@@ -97,12 +97,18 @@ void declare_viewer(graphql::Schema& schema) {
   TypeBuilder<Feature>(schema, "ServerFeature")
       .leaf("name", [](const Feature& feature) { return feature.name; })
       .leaf("isEnabled", [](const Feature&) { return true; });
+  // Of W&B's own server; older clients ask for it.
+  TypeBuilder<ServerInfo>(schema, "LatestLocalVersionInfo")
+      .leaf("outOfDate", [](const ServerInfo&) { return false; })
+      .leaf("latestVersionString", [](const ServerInfo&) { return ""; })
+      .leaf("versionOnThisInstanceString", [](const ServerInfo&) { return ""; });
   TypeBuilder<ServerInfo>(schema, "ServerInfo")
       .leaf("cliVersionInfo",
             [](const ServerInfo&) {
               return json{{"max_cli_version", "0.31.0"}, {"min_cli_version", "0.0.1"}};
             })
-      .leaf("latestLocalVersionInfo", [](const ServerInfo&) { return json(); })
+      .object("latestLocalVersionInfo", "LatestLocalVersionInfo",
+              [](const ServerInfo&) { return Value(json()); })
       .leaf("exposesExplicitlyNullableFields", [](const ServerInfo&) { return true; })
       .object("features", "ServerFeature", [](const ServerInfo&) {
         std::vector<Feature> features;

@@ -68,9 +68,9 @@ class World:
         return self.server.get(f"/api/v1/runs/{run.project}/{run.id}")
 
     def clean_environment(self, **more: str) -> dict:
-        """Without the address of this process's own wandb service, which a child would use."""
-        kept = {key: value for key, value in os.environ.items() if "SERVICE" not in key}
-        return {**kept, **more}
+        """Without what this process's own wandb has left: its service, its last sweep."""
+        kept = {key: value for key, value in os.environ.items() if not key.startswith("WANDB")}
+        return {**kept, **self.environment(), **more}
 
     def script(self, text: str, *arguments: str, **environment: str) -> subprocess.Popen:
         self.count += 1
