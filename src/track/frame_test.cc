@@ -41,7 +41,8 @@ const std::string kPayload = from_hex(
 const std::string kFrame = from_hex("41000000071da4f6") + kPayload;
 
 TEST(Frame, the_example_of_the_format_is_read) {
-  const auto payloads = split_frames(kFrame + kFrame);
+  const std::string frames = kFrame + kFrame;
+  const auto payloads = split_frames(frames);
   ASSERT_TRUE(payloads) << payloads.error().message;
   ASSERT_THAT(*payloads, SizeIs(2));
   const auto record = parse_record(payloads->at(1));

@@ -115,8 +115,12 @@ std::string find_host_name() {
 }
 
 std::string find_user_name() {
-  const passwd* entry = ::getpwuid(::getuid());
-  return entry == nullptr ? std::to_string(::getuid()) : entry->pw_name;
+  // Not getpwuid(): runs may begin on several threads.
+  std::array<char, 4096> texts{};
+  passwd entry{};
+  passwd* found = nullptr;
+  ::getpwuid_r(::getuid(), &entry, texts.data(), texts.size(), &found);
+  return found == nullptr ? std::to_string(::getuid()) : found->pw_name;
 }
 
 ProcessIdentity identify_this_process() {
