@@ -57,6 +57,7 @@ std::map<TrialState, std::int64_t> count_states(const std::vector<sweep::TrialVi
 
 std::string render_counts(const std::map<TrialState, std::int64_t>& counts) {
   std::vector<std::string> parts;
+  parts.reserve(counts.size());
   for (const auto& [state, count] : counts) {
     parts.push_back(fmt::format("{} {}", count, sweep::name_of(state)));
   }

@@ -48,7 +48,8 @@ Estimate spread_of(std::vector<double> values) {
   Estimate estimate{mean_of(values), 0, 0};
   std::ranges::sort(values);
   const auto at = [&](double share) {
-    return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
+    return values[static_cast<std::size_t>(
+        std::lround(share * static_cast<double>(values.size() - 1)))];
   };
   estimate.low = at(0.025);
   estimate.high = at(0.975);
@@ -163,6 +164,7 @@ class TreeGroup {
  public:
   void add(const Tree& tree, const ForestData& data) {
     std::vector<double> predictions;
+    predictions.reserve(kProbes);
     for (std::uint32_t i = 0; i < kProbes; ++i) {
       predictions.push_back(tree.predict(probe(data, i)));
     }
@@ -186,6 +188,7 @@ class TreeGroup {
   std::vector<double> shares() const {
     const double total = variance_of(predictions_);
     std::vector<double> shares;
+    shares.reserve(marginals_.size());
     for (const std::vector<double>& marginal : marginals_) {
       shares.push_back(total > 0 ? std::min(variance_of(marginal) / total, 1.0) : 0);
     }
@@ -367,6 +370,7 @@ Result<ImportanceReport> find_importance(const SweepPlan& plan, std::span<const 
   report.explained = findings.explained;
   for (std::size_t axis = 0; axis < data.choices.size(); ++axis) {
     std::vector<double> column;
+    column.reserve(data.points.size());
     for (const Point& point : data.points) {
       column.push_back(point[axis]);
     }
@@ -377,6 +381,7 @@ Result<ImportanceReport> find_importance(const SweepPlan& plan, std::span<const 
                                  : correlate(column, data.values);
     importance.permutation = share_of(findings.permutation[axis], whole);
     std::vector<double> by_group;
+    by_group.reserve(kGroups);
     for (const std::vector<double>& shares : findings.group_variance) {
       by_group.push_back(shares[axis]);
     }

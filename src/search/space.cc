@@ -104,6 +104,7 @@ nlohmann::json number_json(const Parameter& p, double x) {
 
 std::vector<double> cumulative(const Parameter& p) {
   std::vector<double> sums;
+  sums.reserve(p.probabilities.size());
   double sum = 0;
   for (const double probability : p.probabilities) {
     sums.push_back(sum += probability);

@@ -38,6 +38,7 @@ constexpr std::chrono::milliseconds kLookAgain{20};
 
 std::vector<search::Trial> trials_of(const std::vector<TrialView>& views) {
   std::vector<search::Trial> trials;
+  trials.reserve(views.size());
   for (const TrialView& view : views) {
     trials.push_back(view.trial);
   }
