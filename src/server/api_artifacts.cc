@@ -119,6 +119,9 @@ Result<Response> commit_version(const Api& api, const Request& request) {
     draft.made_by = store::RunKey{draft.project, *run};
   }
   const auto answer = KEDGE_TRY(api.artifacts.commit(draft, api.now_us()));
+  if (answer.version && answer.is_new) {
+    api.audit(request, "artifact.make", target_of(*answer.version));
+  }
   return json_response(dump({{"version", answer.version ? render(*answer.version) : nullptr},
                              {"missing", answer.missing},
                              {"is_new", answer.is_new}}),

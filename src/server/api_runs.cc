@@ -86,9 +86,20 @@ Result<Response> create_run(const Api& api, const Request& request) {
   return json_response(dump(store::render_run(answer.run)), answer.is_created ? 201 : 200);
 }
 
+// Which fields changed; what they hold may be large, or nobody's business in a trail.
+std::vector<std::string> names_of(const nlohmann::json& object) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : object.items()) {
+    names.push_back(name);
+  }
+  return names;
+}
+
 Result<Response> patch_run(const Api& api, const Request& request) {
-  const store::RunPatch patch = KEDGE_TRY(store::parse_patch(KEDGE_TRY(parse_object(request))));
+  const nlohmann::json json = KEDGE_TRY(parse_object(request));
+  const store::RunPatch patch = KEDGE_TRY(store::parse_patch(json));
   const auto run = KEDGE_TRY(api.store.patch_run(run_key(request), patch, api.now_us()));
+  api.audit(request, "run.change", name_of_run(run_key(request)), {{"fields", names_of(json)}});
   return json_response(dump(store::render_run(run)));
 }
 

@@ -43,6 +43,7 @@ Result<Response> put_view(const Api& api, const Request& request) {
   view.project = KEDGE_TRY(find_text(json, "project")).value_or("");
   view.view = json.value("view", nlohmann::json::object());
   KEDGE_TRY(api.store.put_view(view, api.now_us()));
+  api.audit(request, "view.put", view.id, {{"name", view.name}});
   return json_response(dump(render(view)));
 }
 
@@ -51,6 +52,7 @@ Result<Response> delete_view(const Api& api, const Request& request) {
     return fail(ErrorKind::NotFound,
                 fmt::format("there is no view '{}'", request.parameter("view")));
   }
+  api.audit(request, "view.delete", request.parameter("view"));
   return Response{.status = 204};
 }
 

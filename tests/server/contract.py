@@ -523,6 +523,14 @@ class Users(ServerTest):
         token = self.ask("POST", "/api/v1/tokens", {"name": "t"}, self.admin).json["token"]
         audit = self.ask("GET", "/api/v1/audit?limit=1000", headers=self.admin)
         self.assertIn("user.put", [line["what"] for line in audit.json["audit"]])
+        self.ask("POST", "/api/v1/runs/audited", {"id": "a"}, headers=self.admin)
+        self.ask("PATCH", "/api/v1/runs/audited/a", {"notes": "hush"}, headers=self.admin)
+        self.ask("PUT", "/api/v1/views/v", {"name": "V"}, headers=self.admin)
+        audit = self.ask("GET", "/api/v1/audit?limit=1000", headers=self.admin)
+        lines = {line["what"]: line for line in audit.json["audit"]}
+        self.assertEqual(lines["run.change"]["target"], "audited/a")
+        self.assertEqual(lines["run.change"]["detail"], {"fields": ["notes"]})
+        self.assertEqual(lines["view.put"]["target"], "v")
         self.assertNotIn(b"very secret", audit.body)
         self.assertNotIn(token.encode(), audit.body)
         kept = b"".join(path.read_bytes() for path in self.server.data.glob("*.db*"))
