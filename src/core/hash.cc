@@ -8,6 +8,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "core/internal/feed_blocks.h"
+
 namespace kedge {
 
 std::uint64_t xxh3_64(std::span<const std::uint8_t> bytes) {
@@ -145,21 +147,7 @@ void Sha256::compress(const std::uint8_t* block) {
 
 void Sha256::add(std::span<const std::uint8_t> bytes) {
   total_bytes_ += bytes.size();
-  while (!bytes.empty()) {
-    if (filled_ == 0 && bytes.size() >= block_.size()) {
-      compress(bytes.data());
-      bytes = bytes.subspan(block_.size());
-      continue;
-    }
-    const std::size_t count = std::min(block_.size() - filled_, bytes.size());
-    std::memcpy(block_.data() + filled_, bytes.data(), count);
-    filled_ += count;
-    bytes = bytes.subspan(count);
-    if (filled_ == block_.size()) {
-      compress(block_.data());
-      filled_ = 0;
-    }
-  }
+  feed_blocks(bytes, block_, filled_, [this](const std::uint8_t* block) { compress(block); });
 }
 
 std::string Sha256::finish_hex() {

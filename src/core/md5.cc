@@ -1,9 +1,10 @@
 #include "core/md5.h"
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
+
+#include "core/internal/feed_blocks.h"
 
 namespace kedge {
 namespace {
@@ -25,21 +26,7 @@ constexpr std::array<int, 16> kShifts = {7, 12, 17, 22, 5, 9, 14, 20, 4, 11, 16,
 
 void Md5::add(std::span<const std::uint8_t> bytes) {
   total_bytes_ += bytes.size();
-  while (!bytes.empty()) {
-    if (filled_ == 0 && bytes.size() >= block_.size()) {
-      compress(bytes.data());
-      bytes = bytes.subspan(block_.size());
-      continue;
-    }
-    const std::size_t count = std::min(block_.size() - filled_, bytes.size());
-    std::memcpy(block_.data() + filled_, bytes.data(), count);
-    filled_ += count;
-    bytes = bytes.subspan(count);
-    if (filled_ == block_.size()) {
-      compress(block_.data());
-      filled_ = 0;
-    }
-  }
+  feed_blocks(bytes, block_, filled_, [this](const std::uint8_t* block) { compress(block); });
 }
 
 void Md5::compress(const std::uint8_t* block) {
