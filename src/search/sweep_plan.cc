@@ -14,6 +14,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include "core/nearest.h"
+#include "core/plain_scalar.h"
 #include "core/result.h"
 #include "search/internal/parameter_parser.h"
 #include "search/internal/yaml_value.h"
@@ -118,7 +119,7 @@ class Parser {
     }
     plan_.metric.uses_best = use == "best";
     if (metric["target"]) {
-      const nlohmann::json target = json_of_word(metric["target"].as<std::string>(""));
+      const nlohmann::json target = parse_plain_scalar(metric["target"].as<std::string>(""));
       if (!target.is_number()) {
         return refused<void>(metric["target"], "metric target must be a number", "");
       }
@@ -189,7 +190,8 @@ class Parser {
     if (!node || node.IsNull()) {
       return std::nullopt;
     }
-    const nlohmann::json value = node.IsScalar() ? json_of_word(node.Scalar()) : nlohmann::json();
+    const nlohmann::json value =
+        node.IsScalar() ? parse_plain_scalar(node.Scalar()) : nlohmann::json();
     if (!value.is_number_integer() || value.get<std::int64_t>() < min) {
       return refused<std::optional<std::int64_t>>(
           node, fmt::format("'{}' must be a whole number of at least {}", key, min), "");

@@ -17,6 +17,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include "core/nearest.h"
+#include "core/plain_scalar.h"
 #include "core/result.h"
 #include "search/internal/yaml_value.h"
 
@@ -294,7 +295,7 @@ class Parser {
     if (!node || !node.IsScalar()) {
       return refused<double>(node, fmt::format("needs a number as '{}'", key));
     }
-    const nlohmann::json value = json_of_word(node.Scalar());
+    const nlohmann::json value = parse_plain_scalar(node.Scalar());
     if (!value.is_number()) {
       return refused<double>(node,
                              fmt::format("needs a number as '{}', not '{}'", key, node.Scalar()));

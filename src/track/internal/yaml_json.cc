@@ -1,54 +1,22 @@
 #include "track/internal/yaml_json.h"
 
-#include <charconv>
-#include <cmath>
-#include <cstdint>
 #include <string>
-#include <system_error>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <yaml-cpp/yaml.h>
 
+#include "core/plain_scalar.h"
 #include "core/result.h"
 
 namespace kedge::track {
 namespace {
 
-template <typename T>
-bool parse_whole(const std::string& text, T& value) {
-  const char* const end = text.data() + text.size();
-  const auto parsed = std::from_chars(text.data(), end, value);
-  return parsed.ec == std::errc{} && parsed.ptr == end;
-}
-
-nlohmann::json scalar_to_json(const YAML::Node& node) {
-  const std::string& text = node.Scalar();
-  if (node.Tag() == "!") {  // in quotes
-    return text;
-  }
-  if (text == "true" || text == "True" || text == "TRUE") {
-    return true;
-  }
-  if (text == "false" || text == "False" || text == "FALSE") {
-    return false;
-  }
-  std::int64_t whole = 0;
-  if (parse_whole(text, whole)) {
-    return whole;
-  }
-  double real = 0;
-  // from_chars also takes "nan" and "inf", which are text in YAML.
-  if (parse_whole(text, real) && std::isfinite(real)) {
-    return real;
-  }
-  return text;
-}
-
 nlohmann::json to_json(const YAML::Node& node) {
   switch (node.Type()) {
     case YAML::NodeType::Scalar:
-      return scalar_to_json(node);
+      // "!": in quotes.
+      return node.Tag() == "!" ? nlohmann::json(node.Scalar()) : parse_plain_scalar(node.Scalar());
     case YAML::NodeType::Sequence: {
       nlohmann::json list = nlohmann::json::array();
       for (const auto& entry : node) {
