@@ -11,6 +11,7 @@
 #include "mlflow/internal/logged_model_search.h"
 #include "mlflow/internal/names.h"
 #include "mlflow/internal/state.h"
+#include "track/names.h"
 
 namespace kedge::mlflow {
 namespace {
@@ -41,7 +42,7 @@ Outcome<Response> create(const Call& call) {
   if (name && !name->empty()) {
     KEDGE_TRY(check_logged_model_name(*name));
   }
-  model.name = name && !name->empty() ? *name : make_run_name(std::hash<std::string>()(model.id));
+  model.name = name && !name->empty() ? *name : track::make_run_name();
   model.type = KEDGE_TRY(call.fields.text("model_type"));
   model.source_run = KEDGE_TRY(call.fields.text("source_run_id"));
   const KeyValues params = KEDGE_TRY(call.fields.key_values("params"));

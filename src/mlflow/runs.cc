@@ -10,6 +10,7 @@
 #include "mlflow/internal/names.h"
 #include "mlflow/internal/state.h"
 #include "mlflow/internal/tags.h"
+#include "track/names.h"
 
 namespace kedge::mlflow {
 namespace {
@@ -57,7 +58,7 @@ Outcome<std::string> read_run_name(const Fields& fields, const KeyValues& tags) 
     }
     name = value;
   }
-  return name.empty() ? make_run_name(std::hash<std::string>()(make_id())) : name;
+  return name.empty() ? track::make_run_name() : name;
 }
 
 Outcome<Response> create(const Call& call) {

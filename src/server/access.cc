@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base64.h"
 #include "server/internal/secrets.h"
 
 namespace kedge::server {
@@ -27,27 +28,6 @@ std::string_view host_name(std::string_view host) {
 // An address in digits cannot be made to resolve to something else.
 bool is_numeric_host(std::string_view host) {
   return host.starts_with('[') || host.find_first_not_of("0123456789.") == std::string_view::npos;
-}
-
-std::optional<std::string> decode_base64(std::string_view text) {
-  std::string bytes;
-  unsigned buffer = 0;
-  int bits = 0;
-  for (const char c : text.substr(0, text.find('='))) {
-    constexpr std::string_view kDigits =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const auto digit = kDigits.find(c);
-    if (digit == std::string_view::npos) {
-      return std::nullopt;
-    }
-    buffer = (buffer << 6U) | static_cast<unsigned>(digit);
-    bits += 6;
-    if (bits >= 8) {
-      bits -= 8;
-      bytes += static_cast<char>((buffer >> static_cast<unsigned>(bits)) & 0xFFU);
-    }
-  }
-  return bytes;
 }
 
 struct NamedSecret {

@@ -1,10 +1,7 @@
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <ctime>
 #include <optional>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,27 +15,12 @@
 #include "store/internal/store_parts.h"
 #include "store/internal/text.h"
 #include "store/store.h"
+#include "track/names.h"
 
 namespace kedge::store {
 namespace {
 
 using nlohmann::json;
-
-// Like the run folder's: the UTC time of creation, so that names sort by age, and random letters.
-std::string make_id(std::int64_t now_us) {
-  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz0123456789";
-  const auto seconds = static_cast<std::time_t>(now_us / 1'000'000);
-  std::tm parts = {};
-  ::gmtime_r(&seconds, &parts);
-  std::array<char, 32> text = {};
-  std::strftime(text.data(), text.size(), "%Y%m%d-%H%M%S-", &parts);
-  std::string id = text.data();
-  std::random_device random;
-  for (int i = 0; i < 6; ++i) {
-    id += kLetters[random() % kLetters.size()];
-  }
-  return id;
-}
 
 json render_summary(const KeyedSummary& metric) {
   return {{"last", render_number(metric.last)},
@@ -193,7 +175,7 @@ Result<json> Store::find_environment(const RunKey& key) const {
 
 Result<CreateAnswer> Store::create_run(const RunKey& key, const RunPatch& patch,
                                        std::int64_t now_us) {
-  const RunKey whole{key.project, key.id.empty() ? make_id(now_us) : key.id};
+  const RunKey whole{key.project, key.id.empty() ? track::make_run_id(now_us / 1'000'000) : key.id};
   bool is_created = false;
   KEDGE_TRY(impl_->writer->run([&](Database& database) -> Result<void> {
     const auto found = impl_->touch(database, whole);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <ctime>
+#include <random>
 #include <string>
 #include <string_view>
 
@@ -43,6 +44,11 @@ bool is_plain(char c) {
          c == '-' || c == '_';
 }
 
+Random make_random() {
+  std::random_device device;
+  return Random({device(), device()});
+}
+
 }  // namespace
 
 std::string make_run_id(std::int64_t unix_seconds, Random& random) {
@@ -58,6 +64,16 @@ std::string make_run_name(Random& random) {
   const std::string_view adjective = kAdjectives[random.below(kAdjectives.size())];
   const std::string_view noun = kNouns[random.below(kNouns.size())];
   return fmt::format("{}-{}-{}", adjective, noun, 1 + random.below(99));
+}
+
+std::string make_run_id(std::int64_t unix_seconds) {
+  Random random = make_random();
+  return make_run_id(unix_seconds, random);
+}
+
+std::string make_run_name() {
+  Random random = make_random();
+  return make_run_name(random);
 }
 
 Result<void> check_folder_name(std::string_view what, std::string_view name) {

@@ -16,6 +16,10 @@ std::string make_run_id(std::int64_t unix_seconds, Random& random);
 // "steady-lantern-42".
 std::string make_run_name(Random& random);
 
+// Ones that nobody asks for again: the numbers are the kernel's.
+std::string make_run_id(std::int64_t unix_seconds);
+std::string make_run_name();
+
 // Whether a name can be a folder everywhere: letters, digits, dot, dash and underscore.
 Result<void> check_folder_name(std::string_view what, std::string_view name);
 

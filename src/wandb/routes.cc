@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/http_client.h"
 #include "core/log.h"
 #include "wandb/graphql/document.h"
 #include "wandb/graphql/execute.h"
@@ -100,24 +101,13 @@ void add(server::Router& router, const std::shared_ptr<const Dialect>& dialect, 
   });
 }
 
-// Letters of an address that mean nothing else in it.
-std::string escape(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                          (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_';
-    out += is_plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  }
-  return out;
-}
-
 // The addresses that clients print lead to the page.
 Result<Response> show_run(const Call& call) {
   Response response;
   response.status = 302;
-  response.headers.add("Location",
-                       fmt::format("/#/p/{}/run/{}", escape(call.request.parameter("project")),
-                                   escape(call.request.parameter("run"))));
+  response.headers.add(
+      "Location", fmt::format("/#/p/{}/run/{}", encode_url_part(call.request.parameter("project")),
+                              encode_url_part(call.request.parameter("run"))));
   return response;
 }
 

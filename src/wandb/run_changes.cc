@@ -1,13 +1,12 @@
 // Mutations of runs: begun, changed, stopped, rewound, deleted.
 #include <optional>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include "core/random.h"
+#include "core/random_text.h"
 #include "track/names.h"
 #include "wandb/internal/encoding.h"
 #include "wandb/internal/history_row.h"
@@ -52,9 +51,9 @@ Result<Target> find_target(const Call& call, const Args& input) {
     return Target{parsed->key, parsed->entity, true};
   }
   const auto name = input.text("name");
-  return Target{
-      {project_or_default(input.text("modelName")), name && !name->empty() ? *name : make_word(8)},
-      call.entity_or_viewer(input.text("entityName"))};
+  return Target{{project_or_default(input.text("modelName")),
+                 name && !name->empty() ? *name : make_random_word(8)},
+                call.entity_or_viewer(input.text("entityName"))};
 }
 
 Result<json> parse_document(const Args& input, const char* name) {
@@ -64,13 +63,6 @@ Result<json> parse_document(const Args& input, const char* name) {
     return fail(ErrorKind::Usage, fmt::format("{} is not the text of a JSON object", name));
   }
   return document;
-}
-
-// "steady-lantern-42".
-std::string make_display_name() {
-  std::random_device device;
-  Random random({device(), device()});
-  return track::make_run_name(random);
 }
 
 Result<store::RunPatch> make_facts_patch(const Args& input) {
@@ -201,7 +193,7 @@ Result<Value> upsert_bucket(const Call& call, const Args& args) {
       return fail(ErrorKind::NotFound, fmt::format("there is no run {}", target.key.id));
     }
     if (!patch.name || patch.name->empty()) {
-      patch.name = make_display_name();
+      patch.name = track::make_run_name();
     }
     patch.source = "wandb";
     patch.user = call.viewer();

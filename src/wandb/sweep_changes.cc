@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "core/random_text.h"
 #include "search/propose.h"
 #include "search/sweep_plan.h"
 #include "server/api.h"
@@ -66,7 +67,7 @@ Result<Value> create_sweep(const Call& call, const Args& input) {
   if (!call.api.store.find_project(sweep.project)) {
     KEDGE_TRY(call.api.store.create_project({.name = sweep.project}, call.now_us()));
   }
-  sweep.name = make_word(8);
+  sweep.name = make_random_word(8);
   sweep.display_name = input.text("displayName").value_or(plan.name);
   sweep.description = input.text("description").value_or(plan.description);
   sweep.config = config;

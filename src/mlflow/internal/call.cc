@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <limits>
-#include <random>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "core/log.h"
+#include "core/random_text.h"
 #include "mlflow/internal/page_token.h"
 #include "mlflow/internal/state.h"
 
@@ -155,12 +155,7 @@ Outcome<void> check_access(const Call& call, const std::string& project, const s
 }
 
 std::string make_id() {
-  std::random_device random;
-  std::string id;
-  for (int i = 0; i < 4; ++i) {
-    id += fmt::format("{:08x}", random());
-  }
-  return id;
+  return make_random_hex(16);
 }
 
 Outcome<Page> read_page(const Fields& fields, std::int64_t fallback, std::int64_t most) {

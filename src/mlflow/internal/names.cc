@@ -190,20 +190,4 @@ Outcome<void> check_alias(std::string_view alias) {
   return {};
 }
 
-std::string make_run_name(std::uint64_t seed) {
-  constexpr auto kHow = std::to_array<std::string_view>(
-      {"able",   "bold",  "brisk", "calm",   "clear", "deft",   "eager",  "early",
-       "fair",   "fleet", "fresh", "gentle", "grand", "hardy",  "keen",   "kind",
-       "lively", "lucky", "merry", "mild",   "neat",  "nimble", "plucky", "proud",
-       "quick",  "quiet", "ready", "sharp",  "smart", "steady", "swift",  "wise"});
-  constexpr auto kWho = std::to_array<std::string_view>(
-      {"auk",    "barque", "bream", "brig",  "carp",   "coot",  "crab",   "curlew",
-       "cutter", "dory",   "eel",   "egret", "gannet", "grebe", "gull",   "heron",
-       "ketch",  "loon",   "mew",   "otter", "perch",  "pike",  "plover", "ray",
-       "roach",  "seal",   "skua",  "sloop", "smelt",  "tern",  "trout",  "yawl"});
-  return fmt::format("{}-{}-{}", kHow.at(seed % kHow.size()),
-                     kWho.at(seed / kHow.size() % kWho.size()),
-                     seed / (kHow.size() * kWho.size()) % 1000);
-}
-
 }  // namespace kedge::mlflow

@@ -30,7 +30,4 @@ Outcome<void> check_model_name(std::string_view name);         // of the registr
 Outcome<void> check_logged_model_name(std::string_view name);  // of a run's models
 Outcome<void> check_alias(std::string_view alias);
 
-// "sincere-crab-421": what a run is called that has no name. The same seed gives the same.
-std::string make_run_name(std::uint64_t seed);
-
 }  // namespace kedge::mlflow

@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "core/base64.h"
 #include "core/utf8.h"
-#include "mlflow/internal/page_token.h"
 
 namespace kedge::mlflow {
 namespace {

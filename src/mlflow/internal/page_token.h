@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -13,8 +12,5 @@ namespace kedge::mlflow {
 std::string make_page_token(std::size_t offset);
 // An empty token is the first page.
 Outcome<std::size_t> parse_page_token(std::string_view token);
-
-std::string encode_base64(std::string_view bytes);
-std::optional<std::string> decode_base64(std::string_view text);  // padded or not
 
 }  // namespace kedge::mlflow

@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
-#include <sys/random.h>
 
 #include "core/hash.h"
+#include "core/random_text.h"
 #include "core/result.h"
 
 namespace kedge::server {
@@ -21,13 +21,6 @@ std::string to_hex(std::string_view bytes) {
     hex += fmt::format("{:02x}", static_cast<unsigned>(static_cast<unsigned char>(c)));
   }
   return hex;
-}
-
-std::string random_hex(std::size_t bytes) {
-  std::string random(bytes, '\0');
-  KEDGE_CHECK(::getrandom(random.data(), bytes, 0) == static_cast<ssize_t>(bytes),
-              "the kernel gives no random bytes");
-  return to_hex(random);
 }
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
@@ -53,11 +46,11 @@ constexpr std::size_t kHashBytes = 32;
 }  // namespace
 
 std::string make_secret() {
-  return "kedge_" + random_hex(32);
+  return "kedge_" + make_random_hex(32);
 }
 
 std::string make_id() {
-  return random_hex(8);
+  return make_random_hex(8);
 }
 
 std::string sha256_hex(std::string_view text) {
@@ -81,7 +74,7 @@ std::string scrypt_hex(std::string_view password, std::string_view salt, ScryptC
 
 std::string hash_password(std::string_view password) {
   const ScryptCost cost;
-  const std::string salt = random_hex(16);
+  const std::string salt = make_random_hex(16);
   return fmt::format("scrypt${}${}${}${}${}", cost.log2_n, cost.r, cost.p, salt,
                      scrypt_hex(password, salt, cost, kHashBytes));
 }

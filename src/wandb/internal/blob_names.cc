@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/base64.h"
 #include "core/hash.h"
 #include "core/md5.h"
 #include "store/series.h"
@@ -36,7 +37,7 @@ Result<std::string> take_md5(const Call& call, const std::string& digest) {
     return {};
   }));
   const auto raw = md5.finish();
-  return base64({reinterpret_cast<const char*>(raw.data()), raw.size()});
+  return encode_base64({reinterpret_cast<const char*>(raw.data()), raw.size()});
 }
 
 Result<json> parse_token(const Call& call) {
@@ -127,7 +128,8 @@ Result<server::Response> get_signed(const Call& call) {
 
 Result<server::Response> get_by_digest(const Call& call) {
   const auto raw = parse_hex(call.request.parameter("digest"));
-  const auto bytes = raw ? KEDGE_TRY(drafts_of(call).find_bytes(base64(*raw))) : std::nullopt;
+  const auto bytes =
+      raw ? KEDGE_TRY(drafts_of(call).find_bytes(encode_base64(*raw))) : std::nullopt;
   if (!bytes ||
       KEDGE_TRY(drafts_of(call).find(bytes->draft)).project != call.request.parameter("project")) {
     return fail(ErrorKind::NotFound, "no artifact of the project has such bytes");

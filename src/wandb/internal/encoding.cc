@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <ctime>
-#include <random>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,17 +14,15 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "core/base64.h"
 #include "core/hash.h"
 #include "core/md5.h"
 
 namespace kedge::wandb {
 namespace {
 
-constexpr std::string_view kLetters =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
 std::string render(const std::array<std::uint8_t, 16>& digest) {
-  return base64({reinterpret_cast<const char*>(digest.data()), digest.size()});
+  return encode_base64({reinterpret_cast<const char*>(digest.data()), digest.size()});
 }
 
 std::string sha256_hex(std::string_view text) {
@@ -35,47 +32,6 @@ std::string sha256_hex(std::string_view text) {
 }
 
 }  // namespace
-
-std::string base64(std::string_view bytes) {
-  std::string text;
-  text.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    const auto at = [&](std::size_t k) {
-      return i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0U;
-    };
-    const unsigned group = (at(0) << 16U) | (at(1) << 8U) | at(2);
-    text += kLetters[(group >> 18U) & 63U];
-    text += kLetters[(group >> 12U) & 63U];
-    text += i + 1 < bytes.size() ? kLetters[(group >> 6U) & 63U] : '=';
-    text += i + 2 < bytes.size() ? kLetters[group & 63U] : '=';
-  }
-  return text;
-}
-
-std::optional<std::string> parse_base64(std::string_view text) {
-  if (text.size() % 4 != 0) {
-    return std::nullopt;
-  }
-  while (text.ends_with('=')) {
-    text.remove_suffix(1);
-  }
-  std::string bytes;
-  unsigned group = 0;
-  unsigned bits = 0;
-  for (const char c : text) {
-    const auto found = kLetters.find(c);
-    if (found == std::string_view::npos) {
-      return std::nullopt;
-    }
-    group = (group << 6U) | static_cast<unsigned>(found);
-    bits += 6;
-    if (bits >= 8) {
-      bits -= 8;
-      bytes += static_cast<char>((group >> bits) & 0xFFU);
-    }
-  }
-  return bytes;
-}
 
 std::string hex(std::string_view bytes) {
   std::string text;
@@ -136,27 +92,8 @@ std::string hmac_sha256_hex(std::string_view key, std::string_view message) {
   return sha256_hex(outer + *parse_hex(sha256_hex(inner)));
 }
 
-std::string make_key() {
-  std::random_device random;
-  std::string key;
-  for (int i = 0; i < 8; ++i) {
-    key += fmt::format("{:08x}", random());
-  }
-  return key;
-}
-
-std::string make_word(std::size_t count) {
-  constexpr std::string_view kWordLetters = "abcdefghijklmnopqrstuvwxyz0123456789";
-  std::random_device random;
-  std::string word;
-  while (word.size() < count) {
-    word += kWordLetters[random() % kWordLetters.size()];
-  }
-  return word;
-}
-
 std::string render_id(const RunId& run) {
-  return base64(fmt::format("Run:v1:{}:{}:{}", run.key.id, run.entity, run.key.project));
+  return encode_base64(fmt::format("Run:v1:{}:{}:{}", run.key.id, run.entity, run.key.project));
 }
 
 std::optional<RunId> parse_run_id(std::string_view id) {
@@ -175,11 +112,11 @@ std::optional<RunId> parse_run_id(std::string_view id) {
 }
 
 std::string render_id(std::string_view type, std::string_view name) {
-  return base64(fmt::format("{}:{}", type, name));
+  return encode_base64(fmt::format("{}:{}", type, name));
 }
 
 std::optional<std::string> parse_id(std::string_view type, std::string_view id) {
-  const auto text = parse_base64(id);
+  const auto text = decode_base64(id);
   if (!text || !text->starts_with(std::string(type) + ":")) {
     return std::nullopt;
   }

@@ -14,9 +14,6 @@
 
 namespace kedge::wandb {
 
-std::string base64(std::string_view bytes);  // with padding
-std::optional<std::string> parse_base64(std::string_view text);
-
 std::string hex(std::string_view bytes);
 std::optional<std::string> parse_hex(std::string_view text);
 
@@ -25,11 +22,6 @@ Result<std::string> md5_of_file(const Path& path);
 std::string md5_of(std::string_view bytes);
 
 std::string hmac_sha256_hex(std::string_view key, std::string_view message);
-
-// 32 random bytes as hex.
-std::string make_key();
-// `count` random letters and digits, as ids of runs and sweeps are.
-std::string make_word(std::size_t count);
 
 // Opaque ids: base64 of "Run:v1:ID:ENTITY:PROJECT".
 struct RunId {

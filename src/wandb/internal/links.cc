@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "core/base64.h"
+#include "core/random_text.h"
 #include "wandb/internal/encoding.h"
 
 namespace kedge::wandb {
@@ -24,7 +26,6 @@ std::string to_url_letters(std::string text) {
 std::string from_url_letters(std::string text) {
   std::ranges::replace(text, '-', '+');
   std::ranges::replace(text, '_', '/');
-  text.append((4 - text.size() % 4) % 4, '=');
   return text;
 }
 
@@ -40,7 +41,7 @@ bool is_equal(std::string_view a, std::string_view b) {
 }  // namespace
 
 Result<Links> Links::open(store::Store& store) {
-  KEDGE_TRY(store.change([key = make_key()](store::Database& database) {
+  KEDGE_TRY(store.change([key = make_random_hex(32)](store::Database& database) {
     return database.run(
         "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING",
         {kSetting, key});
@@ -57,7 +58,7 @@ Result<Links> Links::open(store::Store& store) {
 }
 
 std::string Links::sign(const json& meaning, std::int64_t expires_us) const {
-  const std::string text = to_url_letters(base64(json::array({expires_us, meaning}).dump()));
+  const std::string text = to_url_letters(encode_base64(json::array({expires_us, meaning}).dump()));
   return text + "." + hmac_sha256_hex(key_, text);
 }
 
@@ -69,7 +70,8 @@ Result<json> Links::parse(std::string_view token, std::int64_t now_us) const {
     return fail(ErrorKind::NotFound, "this server has not made this address");
   }
   // It is what sign() wrote: it can be parsed.
-  json parts = json::parse(parse_base64(from_url_letters(std::string(text))).value_or("[0, null]"));
+  json parts =
+      json::parse(decode_base64(from_url_letters(std::string(text))).value_or("[0, null]"));
   if (parts[0].get<std::int64_t>() < now_us) {
     return fail(ErrorKind::NotFound, "this address was for a while, which is over",
                 "ask for another one");

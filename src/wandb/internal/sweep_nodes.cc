@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/random_text.h"
 #include "search/early_stop.h"
 #include "search/propose.h"
 #include "wandb/internal/encoding.h"
@@ -71,7 +72,7 @@ json wrap(const json& values) {
 Result<json> hand_out(const AgentNode& agent, const search::SweepPlan& plan, const json& values,
                       std::int64_t number) {
   const Call& call = *agent.sweep.call;
-  const store::RunKey key{agent.sweep.sweep.project, make_word(8)};
+  const store::RunKey key{agent.sweep.sweep.project, make_random_word(8)};
   store::RunPatch patch{.state = store::RunState::Pending};
   patch.source = "wandb";
   patch.user = call.viewer();
