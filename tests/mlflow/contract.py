@@ -7,10 +7,18 @@ Usage: contract.py [--bin FOLDER] [unittest options]        (default: build/bin)
 """
 
 import json
-import socket
 
-from model_calls import LoggedModelTest, MoreRegistryTest, TraceTest, UserTest  # noqa: F401
-from raw_calls import API, FILES, MlflowTest, main
+from artifact_calls import ArtifactTest  # noqa: F401
+from model_calls import (  # noqa: F401
+    LoggedModelTest,
+    LoginTest,
+    MoreRegistryTest,
+    RegistryTest,
+    TraceTest,
+    UserTest,
+)
+from raw_calls import API, MlflowTest, main
+from search_calls import SearchTest  # noqa: F401
 
 
 class ExperimentTest(MlflowTest):
@@ -360,237 +368,6 @@ class ValueTest(MlflowTest):
             {"run_id": self.run_id, "key": "k" * 251, "value": 1, "timestamp": 1},
         )
         self.assertEqual(message, "'Metric name' exceeds the maximum length of 250 characters")
-
-
-class SearchTest(MlflowTest):
-    @classmethod
-    def setUpClass(cls) -> None:
-        super().setUpClass()
-        self = cls("found")
-        cls.experiment_id = self.experiment()
-        for i in range(6):
-            run_id = self.run_of(cls.experiment_id, run_name=f"r{i}", start_time=1000 + i)
-            self.post(
-                "runs/log-batch",
-                run_id=run_id,
-                metrics=[{"key": "loss", "value": "NaN" if i == 5 else i / 10, "timestamp": 1}],
-                params=[{"key": "lr", "value": str(10**-i)}],
-                tags=[{"key": "team", "value": "Red" if i % 2 else "blue"}],
-            )
-        bare = self.run_of(cls.experiment_id, run_name="bare", start_time=1)
-        self.post("runs/update", run_id=bare, status="FAILED", end_time=2000)
-
-    def test_filters_find_what_they_say(self) -> None:
-        cases = {
-            "metrics.loss < 0.2": ["r1", "r0"],
-            "metrics.loss != 0": ["r5", "r4", "r3", "r2", "r1"],
-            "params.lr = '0.01'": ["r2"],
-            "params.lr LIKE '0.%1' AND tags.team = 'Red'": ["r3", "r1"],
-            "tags.team ILIKE 'RED' and metrics.loss >= 0.3": ["r3"],
-            "tags.team IS NULL": ["bare"],
-            "params.lr IS NOT NULL AND attributes.start_time <= 1001": ["r1", "r0"],
-            "status = 'FAILED'": ["bare"],
-            "end_time != 5": ["bare"],
-            "run_name LIKE 'r%' AND start_time > 1003": ["r5", "r4"],
-            "tags.`mlflow.runName` = 'r4'": ["r4"],
-            "user_id = 'bob'": [],
-        }
-        for text, names in cases.items():
-            with self.subTest(filter=text):
-                self.assertEqual(self.found(self.experiment_id, text), names)
-
-    def test_orders_put_missing_values_last(self) -> None:
-        cases = {
-            "metrics.loss ASC": ["r0", "r1", "r2", "r3", "r4", "r5", "bare"],
-            "metrics.loss DESC": ["r4", "r3", "r2", "r1", "r0", "r5", "bare"],
-            "tags.team": ["r5", "r3", "r1", "r4", "r2", "r0", "bare"],
-            "start_time ASC": ["bare", "r0", "r1", "r2", "r3", "r4", "r5"],
-        }
-        for order, names in cases.items():
-            with self.subTest(order=order):
-                self.assertEqual(self.found(self.experiment_id, "", order_by=[order]), names)
-
-    def test_pages_are_whole_and_in_order(self) -> None:
-        names, token = [], ""
-        while True:
-            answer = self.post(
-                "runs/search",
-                experiment_ids=[self.experiment_id],
-                max_results=3,
-                page_token=token,
-            )
-            names += [each["info"]["run_name"] for each in answer["runs"]]
-            token = answer.get("next_page_token", "")
-            if not token:
-                break
-        self.assertEqual(names, ["r5", "r4", "r3", "r2", "r1", "r0", "bare"])
-
-    def test_a_search_of_nothing_is_empty(self) -> None:
-        self.assertEqual(self.post("runs/search", experiment_ids=[]), {})
-        self.assertEqual(self.post("runs/search", experiment_ids=["99999"]), {})
-
-
-class ArtifactTest(MlflowTest):
-    def setUp(self) -> None:
-        experiment = self.experiment()
-        self.run_id = self.run_of(experiment)
-        self.root = f"{FILES}/{experiment}/{self.run_id}/artifacts"
-        self.root_path = f"{experiment}/{self.run_id}/artifacts"
-
-    def test_files_are_put_listed_read_and_removed(self) -> None:
-        self.assertEqual(self.ask("PUT", self.root + "/dir/a%20b.txt", b"hello").status, 200)
-        self.ask("PUT", self.root + "/top.bin", b"\0" * 10)
-        listed = self.ask("GET", f"{FILES}?path={self.root_path}").json["files"]
-        self.assertEqual(
-            listed,
-            [
-                {"path": "dir", "is_dir": True},
-                {"path": "top.bin", "is_dir": False, "file_size": 10},
-            ],
-        )
-        file = self.ask("GET", self.root + "/dir/a%20b.txt")
-        self.assertEqual((file.body, file.headers["Content-Type"]), (b"hello", "text/plain"))
-        self.assertIn("attachment", file.headers["Content-Disposition"])
-        part = self.ask("GET", self.root + "/dir/a%20b.txt", headers={"Range": "bytes=1-3"})
-        self.assertEqual((part.status, part.body), (206, b"ell"))
-        # A file is no folder: clients tell them apart by this.
-        self.assertEqual(self.ask("GET", f"{FILES}?path={self.root_path}/top.bin").json, {})
-        seen = self.get("artifacts/list", run_id=self.run_id, path="dir")
-        self.assertEqual(seen["files"][0]["path"], "dir/a b.txt")
-        self.assertEqual(self.ask("DELETE", self.root + "/dir").status, 200)
-        gone = self.ask("GET", self.root + "/dir/a%20b.txt")
-        self.assertEqual((gone.status, gone.json["error_code"]), (404, "RESOURCE_DOES_NOT_EXIST"))
-
-    def test_the_page_of_mlflow_has_its_own_ways(self) -> None:
-        query = f"run_uuid={self.run_id}&path=up/x.txt"
-        path = "/ajax-api/2.0/mlflow/upload-artifact?"
-        self.assertEqual(self.ask("POST", path + query, b"up").status, 200)
-        self.assertEqual(self.ask("GET", f"/get-artifact?{query}").body, b"up")
-        too_large = self.ask("POST", path + query, b"x" * (11 << 20))
-        self.assertEqual(
-            too_large.json["message"], "Artifact size is too large. Max size is 10MB."
-        )
-        self.assertEqual(
-            self.ask("POST", path + "path=x", b"x").json["message"],
-            "Request must specify run_uuid.",
-        )
-
-    def test_a_chunked_body_without_chunks_is_an_empty_file(self) -> None:
-        request = (
-            f"PUT {self.root}/empty HTTP/1.1\r\nHost: localhost\r\n"
-            "Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n0\r\n\r\n"
-        )
-        with socket.create_connection(("127.0.0.1", self.server.port), timeout=60) as connection:
-            connection.sendall(request.encode())
-            answer = b"".join(iter(lambda: connection.recv(65536), b""))
-        self.assertIn(b"200 OK", answer.split(b"\r\n")[0])
-        self.assertEqual(self.ask("GET", self.root + "/empty").body, b"")
-
-    def test_a_runs_artifacts_are_its_files(self) -> None:
-        self.ask("PUT", self.root + "/model/MLmodel", b"flavors: {}")
-        project = self.server.get("/api/v1/projects")["projects"]
-        names = [each["name"] for each in project]
-        found = [file["path"] for name in names for file in self.files_of(name)]
-        self.assertIn("model/MLmodel", found)
-
-    def files_of(self, project: str) -> list[dict]:
-        answer = self.ask("GET", f"/api/v1/runs/{project}/{self.run_id}/files")
-        return answer.json["files"] if answer.status == 200 else []
-
-    def test_paths_do_not_lead_elsewhere(self) -> None:
-        for path in ("%2e%2e/x", "..%2f..%2fx", "a%5c..%5cb", "%252e%252e/x"):
-            with self.subTest(path=path):
-                self.assertEqual(self.ask("PUT", f"{self.root}/{path}", b"x").status, 400)
-        for call in (f"{API}artifacts/list", "/get-artifact"):
-            answer = self.ask("GET", f"{call}?run_id={self.run_id}&path=../x")
-            self.assertEqual((answer.status, answer.json["message"]), (400, "Invalid path"))
-
-    def test_parts_are_refused_so_that_clients_send_the_whole(self) -> None:
-        answer = self.ask(
-            "POST",
-            f"/api/2.0/mlflow-artifacts/mpu/create/{self.root_path}/big",
-            {"path": "big", "num_parts": 3},
-        )
-        self.assertEqual((answer.status, answer.json["error_code"]), (501, "NOT_IMPLEMENTED"))
-
-
-class RegistryTest(MlflowTest):
-    def test_a_model_goes_its_way(self) -> None:
-        self.post("registered-models/create", name="net")
-        for number in (1, 2):
-            version = self.post("model-versions/create", name="net", source="s3://b/m", run_id="r")
-            self.assertEqual(version["model_version"]["version"], str(number))
-        self.post(
-            "model-versions/transition-stage",
-            name="net",
-            version="1",
-            stage="production",
-            archive_existing_versions=False,
-        )
-        moved = self.post(
-            "model-versions/transition-stage",
-            name="net",
-            version="2",
-            stage="Production",
-            archive_existing_versions=True,
-        )
-        self.assertEqual(moved["model_version"]["current_stage"], "Production")
-        first = self.get("model-versions/get", name="net", version="1")["model_version"]
-        self.assertEqual(first["current_stage"], "Archived")
-        self.post("registered-models/alias", name="net", alias="champion", version="2")
-        found = self.get("registered-models/alias", name="net", alias="champion")
-        self.assertEqual(found["model_version"]["aliases"], ["champion"])
-        self.ask("DELETE", API + "model-versions/delete", {"name": "net", "version": "2"})
-        third = self.post("model-versions/create", name="net", source="s3://b/m")
-        self.assertEqual(third["model_version"]["version"], "3")
-        models = self.get(
-            "registered-models/search",
-            filter="name LIKE 'n%' AND tag.`mlflow.prompt.is_prompt` != 'true'",
-        )
-        self.assertEqual([each["name"] for each in models["registered_models"]], ["net"])
-
-    def test_a_source_that_leads_elsewhere_is_refused(self) -> None:
-        self.post("registered-models/create", name="careful")
-        for source in ("/etc", "file:///etc", "s3://b/../../x", "http://h/a/..%2f..%2fb"):
-            message = self.refused("model-versions/create", {"name": "careful", "source": source})
-            self.assertTrue(message.startswith("Invalid model version source"), message)
-
-
-class LoginTest(MlflowTest):
-    options = ("--auth",)
-
-    def test_nobody_gets_in_without_a_password(self) -> None:
-        answer = self.ask("GET", API + "experiments/get?experiment_id=0")
-        self.assertEqual(answer.status, 401)
-        self.assertEqual(answer.headers["WWW-Authenticate"], 'Basic realm="mlflow"')
-        self.assertEqual(self.ask("GET", "/api/3.0/mlflow/server-info").status, 200)
-
-    def test_a_token_is_a_bearer_of_rights(self) -> None:
-        token = (self.folder / "data/admin-token").read_text().strip()
-        headers = {"Authorization": f"Bearer {token}"}
-        answer = self.ask("GET", API + "experiments/get?experiment_id=0", headers=headers)
-        self.assertEqual(answer.status, 200)
-
-    def test_a_token_for_one_project_sees_one_experiment(self) -> None:
-        token = (self.folder / "data/admin-token").read_text().strip()
-        admin = {"Authorization": f"Bearer {token}"}
-        ids = [
-            self.ask("POST", API + "experiments/create", {"name": name}, admin).json[
-                "experiment_id"
-            ]
-            for name in ("mine", "theirs")
-        ]
-        grant = {"name": "one", "scopes": ["write"], "project": "mine"}
-        secret = self.ask("POST", "/api/v1/tokens", grant, admin).json["token"]
-        mine = {"Authorization": f"Bearer {secret}"}
-        made = self.ask("POST", API + "runs/create", {"experiment_id": ids[0]}, mine)
-        self.assertEqual(made.status, 200, made.body)
-        other = self.ask("POST", API + "runs/create", {"experiment_id": ids[1]}, mine)
-        self.assertEqual((other.status, other.json["error_code"]), (403, "PERMISSION_DENIED"))
-        seen = self.ask("POST", API + "experiments/search", {"max_results": 10}, mine).json
-        self.assertEqual([each["name"] for each in seen["experiments"]], ["mine"])
-        for call in ("model-versions/search", "registered-models/search", "users/list"):
-            self.assertEqual(self.ask("GET", API + call, headers=mine).status, 403, call)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The calls about models, traces and users, over plain HTTP; contract.py runs them."""
+"""Calls about models, traces, users and logging in, over plain HTTP; contract.py runs them."""
 
 from raw_calls import API, MlflowTest
 
@@ -204,3 +204,82 @@ class UserTest(MlflowTest):
         self.assertEqual(self.asked("GET", "users/current")["user"]["username"], "admin")
         self.asked("DELETE", "users/delete", {"username": "ann"})
         self.asked("GET", "users/get?username=ann", status=404)
+
+
+class RegistryTest(MlflowTest):
+    def test_a_model_goes_its_way(self) -> None:
+        self.post("registered-models/create", name="net")
+        for number in (1, 2):
+            version = self.post("model-versions/create", name="net", source="s3://b/m", run_id="r")
+            self.assertEqual(version["model_version"]["version"], str(number))
+        self.post(
+            "model-versions/transition-stage",
+            name="net",
+            version="1",
+            stage="production",
+            archive_existing_versions=False,
+        )
+        moved = self.post(
+            "model-versions/transition-stage",
+            name="net",
+            version="2",
+            stage="Production",
+            archive_existing_versions=True,
+        )
+        self.assertEqual(moved["model_version"]["current_stage"], "Production")
+        first = self.get("model-versions/get", name="net", version="1")["model_version"]
+        self.assertEqual(first["current_stage"], "Archived")
+        self.post("registered-models/alias", name="net", alias="champion", version="2")
+        found = self.get("registered-models/alias", name="net", alias="champion")
+        self.assertEqual(found["model_version"]["aliases"], ["champion"])
+        self.ask("DELETE", API + "model-versions/delete", {"name": "net", "version": "2"})
+        third = self.post("model-versions/create", name="net", source="s3://b/m")
+        self.assertEqual(third["model_version"]["version"], "3")
+        models = self.get(
+            "registered-models/search",
+            filter="name LIKE 'n%' AND tag.`mlflow.prompt.is_prompt` != 'true'",
+        )
+        self.assertEqual([each["name"] for each in models["registered_models"]], ["net"])
+
+    def test_a_source_that_leads_elsewhere_is_refused(self) -> None:
+        self.post("registered-models/create", name="careful")
+        for source in ("/etc", "file:///etc", "s3://b/../../x", "http://h/a/..%2f..%2fb"):
+            message = self.refused("model-versions/create", {"name": "careful", "source": source})
+            self.assertTrue(message.startswith("Invalid model version source"), message)
+
+
+class LoginTest(MlflowTest):
+    options = ("--auth",)
+
+    def test_nobody_gets_in_without_a_password(self) -> None:
+        answer = self.ask("GET", API + "experiments/get?experiment_id=0")
+        self.assertEqual(answer.status, 401)
+        self.assertEqual(answer.headers["WWW-Authenticate"], 'Basic realm="mlflow"')
+        self.assertEqual(self.ask("GET", "/api/3.0/mlflow/server-info").status, 200)
+
+    def test_a_token_is_a_bearer_of_rights(self) -> None:
+        token = (self.folder / "data/admin-token").read_text().strip()
+        headers = {"Authorization": f"Bearer {token}"}
+        answer = self.ask("GET", API + "experiments/get?experiment_id=0", headers=headers)
+        self.assertEqual(answer.status, 200)
+
+    def test_a_token_for_one_project_sees_one_experiment(self) -> None:
+        token = (self.folder / "data/admin-token").read_text().strip()
+        admin = {"Authorization": f"Bearer {token}"}
+        ids = [
+            self.ask("POST", API + "experiments/create", {"name": name}, admin).json[
+                "experiment_id"
+            ]
+            for name in ("mine", "theirs")
+        ]
+        grant = {"name": "one", "scopes": ["write"], "project": "mine"}
+        secret = self.ask("POST", "/api/v1/tokens", grant, admin).json["token"]
+        mine = {"Authorization": f"Bearer {secret}"}
+        made = self.ask("POST", API + "runs/create", {"experiment_id": ids[0]}, mine)
+        self.assertEqual(made.status, 200, made.body)
+        other = self.ask("POST", API + "runs/create", {"experiment_id": ids[1]}, mine)
+        self.assertEqual((other.status, other.json["error_code"]), (403, "PERMISSION_DENIED"))
+        seen = self.ask("POST", API + "experiments/search", {"max_results": 10}, mine).json
+        self.assertEqual([each["name"] for each in seen["experiments"]], ["mine"])
+        for call in ("model-versions/search", "registered-models/search", "users/list"):
+            self.assertEqual(self.ask("GET", API + call, headers=mine).status, 403, call)

@@ -11,17 +11,13 @@ import http.client
 import json
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/server"))
-from server_process import ServerProcess  # noqa: E402
-
-BIN = ROOT / "build/bin"
+from server_case import ServerCase, take_bin  # noqa: E402
 
 UPSERT = """
 mutation UpsertBucket($id: String, $name: String, $project: String, $entity: String,
@@ -39,32 +35,12 @@ mutation UpsertBucket($id: String, $name: String, $project: String, $entity: Str
 }"""
 
 
-class ServerTest(unittest.TestCase):
-    options: tuple[str, ...] = ()
-
-    @classmethod
-    def setUpClass(cls) -> None:
-        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="kedge-wandb-"))
-        cls.server = ServerProcess(BIN / "kedge", cls.folder / "data", *cls.options)
-        cls.server.start()
-
-    @classmethod
-    def tearDownClass(cls) -> None:
-        status = cls.server.stop()
-        shutil.rmtree(cls.folder)
-        if status != 0:
-            raise AssertionError(f"the server ended with {status}")
-
+class WandbTest(ServerCase):
     key = "k" * 40
 
     def send(self, method: str, path: str, body: bytes = b"", headers=None) -> tuple[int, bytes]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=30)
-        try:
-            connection.request(method, path, body, headers or {})
-            answer = connection.getresponse()
-            return answer.status, answer.read()
-        finally:
-            connection.close()
+        answer = self.ask(method, path, body, headers)
+        return answer.status, answer.body
 
     def login(self) -> dict:
         token = base64.b64encode(f"api:{self.key}".encode()).decode()
@@ -102,7 +78,7 @@ class ServerTest(unittest.TestCase):
         return {"files": {"wandb-history.jsonl": {"offset": offset, "content": lines}}}
 
 
-class GraphQlTest(ServerTest):
+class GraphQlTest(WandbTest):
     def test_who_am_i(self):
         data = self.graphql(
             "query Viewer { viewer { id entity username email flags "
@@ -160,7 +136,7 @@ class GraphQlTest(ServerTest):
         self.assertIn("upsertBucket", mutations)
 
 
-class RunTest(ServerTest):
+class RunTest(WandbTest):
     def test_the_entity_is_answered_as_it_was_asked(self):
         made = self.begin("e", "r1", entity="team")
         self.assertEqual(made["bucket"]["project"]["entity"]["name"], "team")
@@ -261,7 +237,7 @@ class RunTest(ServerTest):
         connection.close()
 
 
-class FileTest(ServerTest):
+class FileTest(WandbTest):
     FILES = """mutation CreateRunFiles($entity: String!, $project: String!, $run: String!,
         $files: [String!]!) {
       createRunFiles(input: {entityName: $entity, projectName: $project, runName: $run,
@@ -305,7 +281,7 @@ class FileTest(ServerTest):
         self.assertIn("..", message)
 
 
-class AccessTest(ServerTest):
+class AccessTest(WandbTest):
     options = ("--auth",)
 
     def setUp(self):
@@ -356,8 +332,5 @@ class DocsTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if "--bin" in sys.argv:
-        place = sys.argv.index("--bin")
-        BIN = pathlib.Path(sys.argv[place + 1]).resolve()
-        del sys.argv[place : place + 2]
+    take_bin()
     unittest.main()

@@ -4,7 +4,6 @@ import json
 import pathlib
 import subprocess
 import sys
-import time
 import urllib.request
 
 from world import same, shows

@@ -1,0 +1,143 @@
+"""Who may do what, and TLS; contract.py runs them."""
+
+import http.client
+import json
+import pathlib
+import shutil
+import ssl
+import subprocess
+import tempfile
+import unittest
+
+from server_case import ServerCase
+
+
+class Users(ServerCase):
+    options = ("--auth",)
+
+    def setUp(self) -> None:
+        file = self.server.data / "admin-token"
+        self.assertEqual(file.stat().st_mode & 0o777, 0o600)
+        self.admin = {"Authorization": f"Bearer {file.read_text().strip()}"}
+
+    def test_asks_who_you_are(self):
+        self.assertEqual(self.ask("GET", "/health").status, 200)
+        self.assertEqual(self.ask("GET", "/").status, 200)
+        answer = self.ask("GET", "/api/v1/projects")
+        self.assertEqual((answer.status, answer.code), (401, "unauthorized"))
+        self.assertEqual(self.ask("GET", "/api/v1/projects", headers=self.admin).status, 200)
+        me = self.ask("GET", "/api/v1/me", headers=self.admin).json
+        self.assertEqual((me["user"], me["role"], me["auth"]), ("admin", "admin", True))
+
+    def test_users_do_what_their_role_allows(self):
+        user = {"role": "write", "password": "long enough"}
+        self.assertEqual(self.ask("PUT", "/api/v1/users/ann", user, self.admin).status, 200)
+        wrong = {"user": "ann", "password": "wrong one"}
+        self.assertEqual(self.ask("POST", "/api/v1/login", wrong).status, 401)
+        login = self.ask("POST", "/api/v1/login", {"user": "ann", "password": "long enough"})
+        self.assertEqual(login.status, 200)
+        cookie = login.headers["Set-Cookie"]
+        self.assertIn("HttpOnly", cookie)
+        self.assertIn("SameSite=Strict", cookie)
+        page = {"Cookie": cookie.split(";")[0]}
+        self.assertEqual(self.ask("GET", "/api/v1/me", headers=page).json["role"], "write")
+        self.assertEqual(self.ask("POST", "/api/v1/runs/p", {}, page).status, 403)
+        page["X-CSRF-Token"] = login.json["csrf_token"]
+        made = self.ask("POST", "/api/v1/runs/p", {"id": "anns"}, page)
+        self.assertEqual((made.status, made.json["user"]), (201, "ann"))
+        self.assertEqual(self.ask("GET", "/api/v1/users", headers=page).status, 403)
+        token = self.ask("POST", "/api/v1/tokens", {"name": "t", "scopes": ["view"]}, page).json
+        key = {"Authorization": f"Bearer {token['token']}"}
+        self.assertEqual(self.ask("GET", "/api/v1/runs/p/anns", headers=key).status, 200)
+        self.assertEqual(self.ask("DELETE", "/api/v1/runs/p/anns", headers=key).status, 403)
+        removed = self.ask("DELETE", f"/api/v1/tokens/{token['id']}", headers=page)
+        self.assertEqual(removed.status, 204)
+        self.assertEqual(self.ask("GET", "/api/v1/runs/p/anns", headers=key).status, 401)
+        self.assertEqual(self.ask("POST", "/api/v1/logout", {}, page).status, 204)
+        self.assertEqual(self.ask("GET", "/api/v1/me", headers=page).status, 401)
+        self.assertEqual(self.ask("DELETE", "/api/v1/users/ann", headers=self.admin).status, 204)
+
+    def test_a_link_shows_one_project_and_changes_nothing(self):
+        for project in ("open", "closed"):
+            self.ask("POST", f"/api/v1/runs/{project}", {"id": "r"}, self.admin)
+        share = self.ask("POST", "/api/v1/shares", {"project": "open"}, self.admin).json
+        query = f"?share={share['token']}"
+        self.assertEqual(self.ask("GET", f"/api/v1/runs/open/r{query}").status, 200)
+        self.assertEqual(self.ask("GET", f"/api/v1/runs/closed/r{query}").status, 404)
+        self.assertEqual(self.ask("DELETE", f"/api/v1/runs/open/r{query}").status, 403)
+        projects = self.ask("GET", f"/api/v1/projects{query}").json["projects"]
+        self.assertEqual([project["name"] for project in projects], ["open"])
+        found = self.ask("POST", f"/api/v1/runs/search{query}", {"project": "closed"}).json
+        self.assertEqual([run["project"] for run in found["runs"]], ["open"])
+        series = {"runs": [{"project": "closed", "id": "r"}], "keys": ["a"]}
+        self.assertEqual(self.ask("POST", f"/api/v1/series{query}", series).status, 404)
+        self.assertEqual(self.ask("GET", f"/api/v1/audit{query}").status, 403)
+
+    def test_keeps_an_audit_without_secrets(self):
+        user = {"role": "view", "password": "very secret words"}
+        self.ask("PUT", "/api/v1/users/eve", user, self.admin)
+        token = self.ask("POST", "/api/v1/tokens", {"name": "t"}, self.admin).json["token"]
+        audit = self.ask("GET", "/api/v1/audit?limit=1000", headers=self.admin)
+        self.assertIn("user.put", [line["what"] for line in audit.json["audit"]])
+        self.ask("POST", "/api/v1/runs/audited", {"id": "a"}, headers=self.admin)
+        self.ask("PATCH", "/api/v1/runs/audited/a", {"notes": "hush"}, headers=self.admin)
+        self.ask("PUT", "/api/v1/views/v", {"name": "V"}, headers=self.admin)
+        audit = self.ask("GET", "/api/v1/audit?limit=1000", headers=self.admin)
+        lines = {line["what"]: line for line in audit.json["audit"]}
+        self.assertEqual(lines["run.change"]["target"], "audited/a")
+        self.assertEqual(lines["run.change"]["detail"], {"fields": ["notes"]})
+        self.assertEqual(lines["view.put"]["target"], "v")
+        self.assertNotIn(b"very secret", audit.body)
+        self.assertNotIn(token.encode(), audit.body)
+        kept = b"".join(path.read_bytes() for path in self.server.data.glob("*.db*"))
+        self.assertNotIn(token.encode(), kept)
+        self.assertNotIn(b"very secret", kept)
+
+
+class Encrypted(ServerCase):
+    @classmethod
+    def setUpClass(cls) -> None:
+        if shutil.which("openssl") is None:
+            raise unittest.SkipTest("there is no openssl to make a certificate with")
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="kedge-contract-"))
+        cls.certificate = cls.folder / "cert.pem"
+        command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt"]
+        command += ["ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=localhost"]
+        command += ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-days", "2"]
+        command += ["-keyout", cls.folder / "key.pem", "-out", cls.certificate]
+        subprocess.run(command, check=True, capture_output=True)
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        shutil.rmtree(cls.folder)
+
+    def test_speaks_tls(self):
+        options = ("--tls-cert", str(self.certificate), "--tls-key", str(self.folder / "key.pem"))
+        process = subprocess.Popen(
+            [
+                self.bin / "kedge",
+                "server",
+                "--data",
+                self.folder / "data",
+                "--port",
+                "0",
+                *options,
+            ],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            address = process.stdout.readline().split()[2]
+            self.assertTrue(address.startswith("https://127.0.0.1:"), address)
+            port = int(address.rsplit(":", 1)[1])
+            context = ssl.create_default_context(cafile=self.certificate)
+            for _ in range(3):
+                connection = http.client.HTTPSConnection("127.0.0.1", port, context=context)
+                for _ in range(3):
+                    connection.request("GET", "/health")
+                    self.assertEqual(json.load(connection.getresponse())["status"], "ok")
+                connection.close()
+        finally:
+            process.terminate()
+            self.assertEqual(process.wait(30), 0)
+            process.stdout.close()
