@@ -1,0 +1,82 @@
+// The user log of HTCondor (`log = FILE` of a submit file): what happened to jobs, in the order in
+// which it happened. It is written on the submit side, so it is there when no daemon answers.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "launch/condor/job_id.h"
+
+namespace kedge::launch::condor {
+
+using SystemTime = std::chrono::system_clock::time_point;
+
+// The numbers that begin events' lines; HTCondor knows more of them, and they are kept too.
+enum class EventKind : int {
+  Submitted = 0,
+  Executing = 1,
+  ExecutableError = 2,
+  Evicted = 4,
+  Terminated = 5,
+  ImageSize = 6,
+  ShadowException = 7,
+  Aborted = 9,
+  Held = 12,
+  Released = 13,
+  PostScriptTerminated = 16,
+  Disconnected = 22,
+  Reconnected = 23,
+  ReconnectFailed = 24,
+  FileTransfer = 40,
+};
+
+// A row of the table "Partitionable Resources": what was used, asked for and given.
+struct ResourceUse {
+  std::optional<double> used = {};
+  std::optional<double> requested = {};
+  std::optional<double> allocated = {};
+};
+
+struct Event {
+  EventKind kind{};
+  JobId job;
+  SystemTime time;
+  std::string text;                  // the first line behind the time: "Job was evicted."
+  std::vector<std::string> details;  // the lines below, without their indentation
+  std::map<std::string, ResourceUse> resources = {};  // "Memory (MB)", "Cpus", ...
+};
+
+// Times are local and, in the older form MM/DD, without a year: `now` says which. An event without
+// its closing line is still being written and is left for the next reading; lines that are no event
+// are passed over.
+std::vector<Event> parse_user_log(std::string_view text, SystemTime now);
+
+// What the log says of one job, added up.
+struct JobStory {
+  bool is_running = false;
+  bool is_held = false;
+  bool is_removed = false;
+  std::string reason = "";  // why it was held or removed
+  std::optional<int> exit_code = {};
+  std::optional<int> signal = {};
+  std::int64_t starts = 0;
+  std::int64_t evictions = 0;
+  std::int64_t transfers_home = 0;  // checkpoints and results that came back
+  std::optional<SystemTime> submitted = {};
+  std::optional<SystemTime> first_start = {};
+  std::optional<SystemTime> ended = {};
+  double executing_s = 0;                             // over all starts
+  std::string host = "";                              // the last one
+  std::map<std::string, ResourceUse> resources = {};  // the largest use seen
+
+  bool is_over() const { return exit_code || signal || is_removed; }
+};
+
+JobStory tell_story(const std::vector<Event>& events, JobId job);
+
+}  // namespace kedge::launch::condor
