@@ -10,17 +10,10 @@
 #include "config/config.h"
 #include "core/registry.h"
 #include "core/result.h"
+#include "data/image.h"
 #include "data/order.h"
 
 namespace kedge::data {
-
-// 8-bit pixels, row by row, channels interleaved.
-struct Image {
-  std::int64_t height = 0;
-  std::int64_t width = 0;
-  std::int64_t channels = 0;
-  std::vector<std::uint8_t> pixels;
-};
 
 enum class SampleKind : std::uint8_t { Image, Tokens };
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -23,8 +24,10 @@ Buffer allocate_plain(std::size_t size_bytes);
 
 struct Batch {
   std::int64_t count = 0;
-  // images: uint8 [count, height, width, channels]; tokens: int32 [count, context + 1]
+  // images: uint8 [count, height, width, channels]; tokens: int32 [count, context + 1];
+  // placed images: Placement [count]
   Buffer samples;
+  bool is_placed = false;
   std::int64_t height = 0;
   std::int64_t width = 0;
   std::int64_t channels = 0;
@@ -42,6 +45,9 @@ struct LoaderOptions {
   bool drop_last = false;
   bool skip_bad = false;  // data.on_error: skip
   std::uint64_t seed = 0;
+  // The pixels are elsewhere already, after the pipeline's fixed steps, in this size: batches hold
+  // placements. The pipeline must be able to place.
+  std::optional<ImageShape> placed = {};
   std::int64_t rank = 0;  // global batch b is batch_size * ranks samples; each takes its part
   std::int64_t ranks = 1;
   Allocate allocate = allocate_plain;

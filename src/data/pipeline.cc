@@ -1,5 +1,6 @@
 #include "data/pipeline.h"
 
+#include <algorithm>
 #include <sstream>
 #include <utility>
 
@@ -28,6 +29,9 @@ Result<Pipeline> Pipeline::parse(const std::vector<std::string>& steps) {
     pipeline.steps_.push_back(step);
     pipeline.transforms_.push_back(std::move(*transform));
   }
+  pipeline.fixed_ = static_cast<std::size_t>(
+      std::ranges::find_if(pipeline.transforms_, [](const auto& t) { return t->is_random(); }) -
+      pipeline.transforms_.begin());
   return pipeline;
 }
 
@@ -38,12 +42,46 @@ void Pipeline::apply(Image& image, Random& random) const {
 }
 
 bool Pipeline::is_random() const {
-  for (const auto& transform : transforms_) {
-    if (transform->is_random()) {
-      return true;
+  return fixed_ < transforms_.size();
+}
+
+void Pipeline::apply_fixed(Image& image) const {
+  Random unused(0);
+  for (std::size_t i = 0; i < fixed_; ++i) {
+    transforms_[i]->apply(image, unused);
+  }
+}
+
+bool Pipeline::can_place() const {
+  int crops = 0;
+  int cuts = 0;
+  for (std::size_t i = fixed_; i < transforms_.size(); ++i) {
+    switch (transforms_[i]->placing()) {
+      case Placing::None:
+        return false;
+      case Placing::Mirror:
+        break;
+      case Placing::Crop:
+        // What one crop cut away must stay black in the padding of the next, and a cut before a
+        // crop has another mean colour.
+        if (++crops > 1 || cuts > 0) {
+          return false;
+        }
+        break;
+      case Placing::Cut:
+        if (++cuts > 1) {
+          return false;
+        }
+        break;
     }
   }
-  return false;
+  return true;
+}
+
+void Pipeline::place(Placement& placement, Random& random) const {
+  for (std::size_t i = fixed_; i < transforms_.size(); ++i) {
+    transforms_[i]->place(placement, random);
+  }
 }
 
 }  // namespace kedge::data

@@ -2,6 +2,7 @@
 // put into a batch. Random transforms take their randomness from a key, never from shared state.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -12,6 +13,7 @@
 #include "core/registry.h"
 #include "core/result.h"
 #include "data/dataset.h"
+#include "data/placement.h"
 
 namespace kedge::data {
 
@@ -21,6 +23,12 @@ class Transform {
   virtual void apply(Image& image, Random& random) const = 0;
 
   virtual bool is_random() const { return false; }
+
+  // Transforms that only move pixels can say where to instead of moving them. place() draws the
+  // same random numbers as apply().
+  virtual Placing placing() const { return Placing::None; }
+
+  virtual void place(Placement&, Random&) const {}
 };
 
 // The words after the transform's name: "random_crop 32 4" gives {"32", "4"}.
@@ -36,12 +44,19 @@ class Pipeline {
   void apply(Image& image, Random& random) const;
   bool is_random() const;
 
+  // The steps before the first random one give the same image every time; they can be applied
+  // once for all epochs. Whether the others can be placed then.
+  void apply_fixed(Image& image) const;
+  bool can_place() const;
+  void place(Placement& placement, Random& random) const;
+
   // The steps as given; stored with the model, so that inference prepares images the same way.
   const std::vector<std::string>& steps() const { return steps_; }
 
  private:
   std::vector<std::string> steps_;
   std::vector<std::unique_ptr<Transform>> transforms_;
+  std::size_t fixed_ = 0;  // steps before the first random one
 };
 
 }  // namespace kedge::data

@@ -83,6 +83,32 @@ Result<void> BatchMaker::add_image(const Sample& sample, std::int64_t index, Bat
   return {};
 }
 
+// Randomness is keyed by the position in the whole epoch: threads and ranks change nothing.
+Random BatchMaker::random_at(std::int64_t epoch, std::int64_t position) const {
+  return Random(
+      {options_.seed, static_cast<std::uint64_t>(epoch), static_cast<std::uint64_t>(position)});
+}
+
+Result<void> BatchMaker::add_placement(std::int64_t index, Random random, Batch& batch) const {
+  if (batch.samples == nullptr) {
+    batch.samples =
+        KEDGE_TRY(take(sizeof(Placement) * static_cast<std::size_t>(options_.batch_size)));
+    batch.is_placed = true;
+  }
+  Placement placement{.index = static_cast<std::int32_t>(index),
+                      .height = static_cast<std::int32_t>(options_.placed->height),
+                      .width = static_cast<std::int32_t>(options_.placed->width)};
+  pipeline_.place(placement, random);
+  batch.height = placement.height;
+  batch.width = placement.width;
+  batch.channels = options_.placed->channels;
+  const std::int64_t label = dataset_.label(index);
+  const auto at = static_cast<std::size_t>(batch.count);
+  std::memcpy(batch.samples.get() + at * sizeof placement, &placement, sizeof placement);
+  std::memcpy(batch.labels.get() + at * sizeof label, &label, sizeof label);
+  return {};
+}
+
 Result<void> BatchMaker::add_tokens(const Sample& sample, Batch& batch) const {
   const std::size_t size = sample.tokens.size() * sizeof(std::int32_t);
   if (batch.samples == nullptr) {
@@ -106,6 +132,12 @@ Result<std::unique_ptr<Batch>> BatchMaker::make(std::int64_t epoch, std::int64_t
   const Span span = positions(number);
   for (std::int64_t position = span.first; position < span.last; ++position) {
     const std::int64_t index = dataset_.index_at(key, position);
+    if (options_.placed) {
+      KEDGE_TRY(add_placement(index, random_at(epoch, position), *batch));
+      batch->indices.push_back(index);
+      ++batch->count;
+      continue;
+    }
     if (auto done = dataset_.read(index, scratch); !done) {
       if (options_.skip_bad && done.error().kind == ErrorKind::Corrupt) {
         ++batch->skipped;
@@ -114,9 +146,7 @@ Result<std::unique_ptr<Batch>> BatchMaker::make(std::int64_t epoch, std::int64_t
       return std::unexpected(std::move(done).error());
     }
     if (is_image) {
-      // Keyed by the position in the whole epoch: threads and ranks change nothing.
-      Random random(
-          {options_.seed, static_cast<std::uint64_t>(epoch), static_cast<std::uint64_t>(position)});
+      Random random = random_at(epoch, position);
       pipeline_.apply(scratch.image, random);
       KEDGE_TRY(add_image(scratch, index, *batch));
     } else {

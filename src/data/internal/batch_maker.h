@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "core/random.h"
 #include "core/result.h"
 #include "data/dataset.h"
 #include "data/internal/buffer_pool.h"
@@ -36,6 +37,8 @@ class BatchMaker {
   // The positions of the epoch that this rank takes of a global batch.
   Span positions(std::int64_t number) const;
 
+  Random random_at(std::int64_t epoch, std::int64_t position) const;
+  Result<void> add_placement(std::int64_t index, Random random, Batch& batch) const;
   Result<void> add_image(const Sample& sample, std::int64_t index, Batch& batch) const;
   Result<void> add_tokens(const Sample& sample, Batch& batch) const;
   Result<Buffer> take(std::size_t size_bytes) const;

@@ -20,6 +20,15 @@ class CenterCrop : public Transform {
          {.top = start(image.height), .left = start(image.width), .height = size_, .width = size_});
   }
 
+  Placing placing() const override { return Placing::Crop; }
+
+  void place(Placement& placement, Random&) const override {
+    const auto top = static_cast<std::int32_t>(start(placement.height));
+    const auto left = static_cast<std::int32_t>(start(placement.width));
+    const auto size = static_cast<std::int32_t>(size_);
+    placement.crop(top, left, size, size);
+  }
+
  private:
   // torchvision's: half a pixel goes to the even side; a smaller image gets black borders.
   std::int64_t start(std::int64_t side) const {

@@ -30,6 +30,14 @@ class Flip : public Transform {
   }
 
   bool is_random() const override { return true; }
+
+  Placing placing() const override { return Placing::Mirror; }
+
+  void place(Placement& placement, Random& random) const override {
+    if (random.uniform() < 0.5) {
+      placement.mirror_x();
+    }
+  }
 };
 
 Result<std::unique_ptr<Transform>> make_flip(const TransformArgs& args) {

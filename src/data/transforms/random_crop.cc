@@ -24,6 +24,15 @@ class RandomCrop : public Transform {
 
   bool is_random() const override { return true; }
 
+  Placing placing() const override { return Placing::Crop; }
+
+  void place(Placement& placement, Random& random) const override {
+    const std::int64_t top = start(placement.height, random);
+    const std::int64_t left = start(placement.width, random);
+    const auto size = static_cast<std::int32_t>(size_);
+    placement.crop(static_cast<std::int32_t>(top), static_cast<std::int32_t>(left), size, size);
+  }
+
  private:
   // An image that is too small even with its padding is padded further, evenly.
   std::int64_t start(std::int64_t side, Random& random) const {

@@ -26,6 +26,14 @@ class VerticalFlip : public Transform {
   }
 
   bool is_random() const override { return true; }
+
+  Placing placing() const override { return Placing::Mirror; }
+
+  void place(Placement& placement, Random& random) const override {
+    if (random.uniform() < 0.5) {
+      placement.mirror_y();
+    }
+  }
 };
 
 Result<std::unique_ptr<Transform>> make_vflip(const TransformArgs& args) {

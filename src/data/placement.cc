@@ -1,0 +1,69 @@
+#include "data/placement.h"
+
+#include <algorithm>
+
+namespace kedge::data {
+
+void Placement::crop(std::int32_t crop_top, std::int32_t crop_left, std::int32_t new_height,
+                     std::int32_t new_width) {
+  top += crop_top * step_y;
+  left += crop_left * step_x;
+  height = new_height;
+  width = new_width;
+}
+
+void Placement::mirror_x() {
+  left += (width - 1) * step_x;
+  step_x = -step_x;
+  const std::int32_t cut_width = cut_right - cut_left;
+  cut_left = cut_width > 0 ? width - cut_right : 0;
+  cut_right = cut_left + cut_width;
+}
+
+void Placement::mirror_y() {
+  top += (height - 1) * step_y;
+  step_y = -step_y;
+  const std::int32_t cut_height = cut_bottom - cut_top;
+  cut_top = cut_height > 0 ? height - cut_bottom : 0;
+  cut_bottom = cut_top + cut_height;
+}
+
+void paint_cut(const Placement& placement, std::int64_t channels, std::uint8_t* pixels) {
+  if (placement.cut_top >= placement.cut_bottom || placement.cut_left >= placement.cut_right) {
+    return;
+  }
+  const std::int64_t count = std::int64_t{placement.height} * placement.width;
+  for (std::int64_t c = 0; c < channels; ++c) {
+    std::int64_t sum = 0;
+    for (std::int64_t i = 0; i < count; ++i) {
+      sum += pixels[i * channels + c];
+    }
+    const auto mean = static_cast<std::uint8_t>((sum + count / 2) / count);
+    for (std::int64_t y = placement.cut_top; y < placement.cut_bottom; ++y) {
+      for (std::int64_t x = placement.cut_left; x < placement.cut_right; ++x) {
+        pixels[(y * placement.width + x) * channels + c] = mean;
+      }
+    }
+  }
+}
+
+void render(const Placement& placement, const Image& source, std::uint8_t* out) {
+  const std::int64_t channels = source.channels;
+  for (std::int32_t y = 0; y < placement.height; ++y) {
+    const std::int64_t from_y = placement.top + y * placement.step_y;
+    for (std::int32_t x = 0; x < placement.width; ++x) {
+      const std::int64_t from_x = placement.left + x * placement.step_x;
+      std::uint8_t* pixel =
+          out + (static_cast<std::int64_t>(y) * placement.width + x) * channels;
+      if (from_y < 0 || from_y >= source.height || from_x < 0 || from_x >= source.width) {
+        std::fill_n(pixel, channels, std::uint8_t{0});
+      } else {
+        std::copy_n(source.pixels.data() + (from_y * source.width + from_x) * channels, channels,
+                    pixel);
+      }
+    }
+  }
+  paint_cut(placement, channels, out);
+}
+
+}  // namespace kedge::data

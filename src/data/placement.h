@@ -1,0 +1,48 @@
+// Placement says where the pixels of an augmented image come from. A device that holds a whole data
+// set gets these few numbers for each sample instead of its pixels, and does the rest itself.
+#pragma once
+
+#include <cstdint>
+
+#include "data/image.h"
+
+namespace kedge::data {
+
+// Output pixel (y, x) is source pixel (top + y * step_y, left + x * step_x), black where that lies
+// outside the source. Then the rectangle [cut_top, cut_bottom) x [cut_left, cut_right) of the
+// output is painted with the output's mean colour: the paper (arXiv:1708.04552) takes the data
+// set's, which is 0 after normalisation, but 8-bit pixels come before it. GPU kernels read this
+// struct: plain 32-bit numbers.
+struct Placement {
+  std::int32_t index = 0;  // of the sample in its data set
+  std::int32_t height = 0;  // of the output
+  std::int32_t width = 0;
+  std::int32_t top = 0;
+  std::int32_t left = 0;
+  std::int32_t step_y = 1;
+  std::int32_t step_x = 1;
+  std::int32_t cut_top = 0;
+  std::int32_t cut_left = 0;
+  std::int32_t cut_bottom = 0;
+  std::int32_t cut_right = 0;
+
+  void crop(std::int32_t crop_top, std::int32_t crop_left, std::int32_t new_height,
+            std::int32_t new_width);
+  void mirror_x();
+  void mirror_y();
+};
+
+// Paints the placement's cut, if it has one, over pixels of the placement's size.
+void paint_cut(const Placement& placement, std::int64_t channels, std::uint8_t* pixels);
+
+// The placed image: `source` is height x width x channels, `out` has room for the placement's size.
+// What a device does for all samples of a batch at once, and the reference for it.
+void render(const Placement& placement, const Image& source, std::uint8_t* out);
+
+static_assert(sizeof(Placement) == 11 * sizeof(std::int32_t));
+
+// What a transform does to a placement. A list of transforms can be placed when it has at most one
+// crop and at most one cut, the cut after the crop.
+enum class Placing : std::uint8_t { None, Mirror, Crop, Cut };
+
+}  // namespace kedge::data
