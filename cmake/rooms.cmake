@@ -49,6 +49,7 @@ function(kedge_room name)
   set_property(GLOBAL PROPERTY KEDGE_USES_${name} ${below})
 
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.cc)
+  list(FILTER sources EXCLUDE REGEX "/src/${name}/plugin/") # cmake/cuda_plugin.cmake builds it
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")

@@ -96,7 +96,7 @@ if [[ ${options[0]} == -DKEDGE_TRAIN=ON ]] && ! torch_is_here; then
 fi
 build_page
 if [[ ${options[0]} == -DKEDGE_TRAIN=ON ]]; then
-  options+=("-DKEDGE_TORCH=$(torch_folder)")
+  options+=("-DKEDGE_TORCH=$(torch_folder)" "-DKEDGE_CUDA=$(cuda_folder)")
 fi
 configure "${options[@]}"
 run_ninja "${targets[@]}"

@@ -92,7 +92,7 @@ def main() -> None:
             return
         downloads.mkdir(exist_ok=True)
         # Twice the torch wheel with what it unpacks to; the CUDA set is five times that.
-        if len(arguments.wheels) > 1:
+        if any(wheel.startswith("torch==") for wheel in arguments.wheels):
             check_space(into.parent, 10_000_000_000 if len(arguments.wheels) > 3 else 2_000_000_000)
         shutil.rmtree(partial, ignore_errors=True)
         for entry in arguments.wheels:

@@ -130,6 +130,15 @@ fetch_torch() {
   esac
 }
 
+# Prints the folder whose include/ has CUDA's headers; nothing where there are none to fetch.
+cuda_folder() {
+  [[ $(uname -m) == x86_64 ]] || return 0
+  local folder
+  folder=$(cache_folder)/cuda-headers-13.0
+  fetch_wheels "$folder" nvidia/cu13/include/ "${cuda_header_wheels[@]}" >&2
+  echo "$folder/nvidia/cu13"
+}
+
 # fetch_wheels FOLDER "PREFIX..." WHEEL...
 fetch_wheels() {
   local into=$1 keep=$2

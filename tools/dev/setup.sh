@@ -34,6 +34,7 @@ done
 remember_torch_kind "$kind"
 install_packages
 fetch_torch
+cuda_folder >/dev/null
 find_node >/dev/null
 if ((want_lint)); then
   find_clang_tool clang-format >/dev/null

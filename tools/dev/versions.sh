@@ -28,6 +28,12 @@ torch_cuda_wheels=(
   "nvidia-nvtx==13.0.85 4936d1d6780fbe68db454f5e72a42ff64d1fd6397df9f363ae786930fd5c1cd4"
 )
 
+# The headers that the GPU plugin is built with; also on machines without a GPU.
+cuda_header_wheels=(
+  "nvidia-cuda-runtime==13.0.96 7f82250d7782aa23b6cfe765ecc7db554bd3c2870c43f3d1821f1d18aebf0548"
+  "nvidia-cuda-crt==13.0.88 2c8043c7c9e02492716426e9919fc78d2c5b3b2a7a768a88e952676b08aa55a4"
+)
+
 # The oldest torch whose headers and libraries kedge is built against with --torch python.
 torch_oldest=2.8
 

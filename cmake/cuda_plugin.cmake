@@ -1,0 +1,15 @@
+# build/lib/libkedge_cuda.so, opened at run time where there is a GPU (src/gpu). It needs CUDA's
+# headers and none of its libraries: the program opens libtorch_cuda.so, which brings them, first.
+if(NOT KEDGE_CUDA)
+  message(STATUS "no CUDA headers: kedge-train will use a GPU without recorded steps")
+  return()
+endif()
+file(GLOB plugin_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/gpu/plugin/*.cc)
+add_library(kedge_cuda MODULE ${plugin_sources})
+set_target_properties(kedge_cuda PROPERTIES
+  LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib
+  POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden)
+target_compile_definitions(kedge_cuda PRIVATE FMT_HEADER_ONLY)
+target_link_libraries(kedge_cuda PRIVATE kedge_options)
+target_include_directories(kedge_cuda SYSTEM PRIVATE ${KEDGE_CUDA}/include
+  ${KEDGE_TORCH}/torch/include ${KEDGE_TORCH}/torch/include/torch/csrc/api/include)

@@ -1,0 +1,69 @@
+// What kedge asks of a GPU beyond libtorch's tensors: recorded steps and kernels of its own. The
+// answers live in libkedge_cuda.so, which is opened at run time: this room and everything above it
+// are built without CUDA, and the same binary runs on machines without a GPU.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "core/result.h"
+
+namespace kedge::gpu {
+
+// Device work that was recorded once and can be done again with a single launch.
+class Graph {
+ public:
+  virtual ~Graph() = default;
+  virtual void replay() = 0;
+};
+
+struct Grid {
+  unsigned blocks = 1;
+  unsigned threads = 1;  // per block
+};
+
+// A compiled function of a CUDA source.
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+
+  // On the current stream. `arguments` are pointers to the values, in order.
+  virtual void launch(const Grid& grid, void** arguments) = 0;
+};
+
+class Plugin {
+ public:
+  virtual ~Plugin() = default;
+
+  // Sends this thread's device work to a stream of its own from now on: the default stream cannot
+  // be recorded. Everything that shares tensors with a graph must use the same stream.
+  virtual void leave_default_stream() = 0;
+
+  // Runs `work` while the device only notes what it is asked for; nothing is computed until
+  // replay(). Throws what `work` throws, and c10::Error where it did something that cannot be
+  // recorded (reading a value back, say); the device can be used as before then.
+  virtual std::unique_ptr<Graph> record(const std::function<void()>& work) = 0;
+
+  // What compiled kernels depend on: "sm_90, NVRTC 13.0".
+  virtual std::string target() const = 0;
+
+  // Machine code for the current device; the error holds the compiler's own words.
+  virtual Result<std::string> compile(const std::string& source, const std::string& function) = 0;
+
+  virtual Result<std::unique_ptr<Kernel>> load(const std::string& code,
+                                               const std::string& function) = 0;
+};
+
+// Opens libtorch_cuda and the plugin, once. Call before anything asks libtorch about CUDA, which
+// asks once and remembers.
+void open();
+
+// Null where there is no GPU or it cannot be used; why_missing() says why then.
+Plugin* plugin();
+const std::string& why_missing();
+
+// Whether libtorch's own CUDA library was opened: tensors work on the GPU without the plugin too.
+bool has_torch_cuda();
+
+}  // namespace kedge::gpu

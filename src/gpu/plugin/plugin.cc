@@ -1,0 +1,46 @@
+#include <c10/cuda/CUDAStream.h>
+
+#include "gpu/plugin/compiler.h"
+#include "gpu/plugin/entry.h"
+#include "gpu/plugin/graph.h"
+
+namespace kedge::gpu {
+namespace {
+
+class CudaPlugin : public Plugin {
+ public:
+  explicit CudaPlugin(std::unique_ptr<Compiler> compiler) : compiler_(std::move(compiler)) {}
+
+  void leave_default_stream() override {
+    static const c10::cuda::CUDAStream stream = c10::cuda::getStreamFromPool();
+    c10::cuda::setCurrentCUDAStream(stream);
+  }
+
+  std::unique_ptr<Graph> record(const std::function<void()>& work) override {
+    return record_graph(work);
+  }
+
+  std::string target() const override { return compiler_->target(); }
+
+  Result<std::string> compile(const std::string& source, const std::string& function) override {
+    return compiler_->compile(source, function);
+  }
+
+  Result<std::unique_ptr<Kernel>> load(const std::string& code,
+                                       const std::string& function) override {
+    return compiler_->load(code, function);
+  }
+
+ private:
+  std::unique_ptr<Compiler> compiler_;
+};
+
+}  // namespace
+}  // namespace kedge::gpu
+
+extern "C" __attribute__((visibility("default"))) kedge::Result<std::unique_ptr<kedge::gpu::Plugin>> kedge_make_gpu_plugin() {
+  if (c10::cuda::device_count() == 0) {
+    return kedge::fail(kedge::ErrorKind::Unavailable, "libtorch finds no usable GPU");
+  }
+  return std::make_unique<kedge::gpu::CudaPlugin>(KEDGE_TRY(kedge::gpu::make_compiler()));
+}
