@@ -94,6 +94,7 @@ struct LoaderConfig {
   std::int64_t workers = -1;
   std::int64_t prefetch = 4;
   std::optional<bool> pin_memory = {};
+  std::optional<bool> resident = {};
   bool shuffle = true;
   bool drop_last = false;
 
@@ -105,6 +106,9 @@ struct LoaderConfig {
             at_least(-1));
     s.field("prefetch", prefetch, "batches made ahead", at_least(1));
     s.field("pin_memory", pin_memory, "page-locked batches for faster copies; empty: with a GPU");
+    s.field("resident", resident,
+            "keep all images in the memory of the device that trains and cut batches there; empty: "
+            "on a GPU, where they fit and the transforms only move pixels");
     s.field("shuffle", shuffle, "a new order of the training samples every epoch");
     s.field("drop_last", drop_last, "leave out a last batch that is not full");
   }

@@ -47,19 +47,18 @@ void paint_cut(const Placement& placement, std::int64_t channels, std::uint8_t* 
   }
 }
 
-void render(const Placement& placement, const Image& source, std::uint8_t* out) {
-  const std::int64_t channels = source.channels;
+void render(const Placement& placement, const ImageShape& shape, const std::uint8_t* source,
+            std::uint8_t* out) {
+  const std::int64_t channels = shape.channels;
   for (std::int32_t y = 0; y < placement.height; ++y) {
     const std::int64_t from_y = placement.top + y * placement.step_y;
     for (std::int32_t x = 0; x < placement.width; ++x) {
       const std::int64_t from_x = placement.left + x * placement.step_x;
-      std::uint8_t* pixel =
-          out + (static_cast<std::int64_t>(y) * placement.width + x) * channels;
-      if (from_y < 0 || from_y >= source.height || from_x < 0 || from_x >= source.width) {
+      std::uint8_t* pixel = out + (static_cast<std::int64_t>(y) * placement.width + x) * channels;
+      if (from_y < 0 || from_y >= shape.height || from_x < 0 || from_x >= shape.width) {
         std::fill_n(pixel, channels, std::uint8_t{0});
       } else {
-        std::copy_n(source.pixels.data() + (from_y * source.width + from_x) * channels, channels,
-                    pixel);
+        std::copy_n(source + (from_y * shape.width + from_x) * channels, channels, pixel);
       }
     }
   }

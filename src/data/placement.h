@@ -14,7 +14,7 @@ namespace kedge::data {
 // set's, which is 0 after normalisation, but 8-bit pixels come before it. GPU kernels read this
 // struct: plain 32-bit numbers.
 struct Placement {
-  std::int32_t index = 0;  // of the sample in its data set
+  std::int32_t index = 0;   // of the sample in its data set
   std::int32_t height = 0;  // of the output
   std::int32_t width = 0;
   std::int32_t top = 0;
@@ -35,9 +35,10 @@ struct Placement {
 // Paints the placement's cut, if it has one, over pixels of the placement's size.
 void paint_cut(const Placement& placement, std::int64_t channels, std::uint8_t* pixels);
 
-// The placed image: `source` is height x width x channels, `out` has room for the placement's size.
-// What a device does for all samples of a batch at once, and the reference for it.
-void render(const Placement& placement, const Image& source, std::uint8_t* out);
+// The placed image: `out` has room for the placement's size. What a GPU does for all samples of a
+// batch at once, and the reference for it.
+void render(const Placement& placement, const ImageShape& shape, const std::uint8_t* source,
+            std::uint8_t* out);
 
 static_assert(sizeof(Placement) == 11 * sizeof(std::int32_t));
 

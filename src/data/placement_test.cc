@@ -39,7 +39,9 @@ void expect_placed_as_applied(const std::vector<std::string>& steps, const Image
     ASSERT_EQ(placement.height, applied.height);
     ASSERT_EQ(placement.width, applied.width);
     std::vector<std::uint8_t> rendered(applied.pixels.size());
-    render(placement, fixed, rendered.data());
+    const ImageShape shape{
+        .height = fixed.height, .width = fixed.width, .channels = fixed.channels};
+    render(placement, shape, fixed.pixels.data(), rendered.data());
     ASSERT_EQ(rendered, applied.pixels) << "key " << key;
     ASSERT_EQ(again.next(), random.next()) << "both draw the same numbers";
   }

@@ -12,14 +12,14 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <torch/cuda.h>
+#include <unistd.h>
 
 #include "core/log.h"
 #include "core/units.h"
+#include "gpu/plugin.h"
 
 namespace kedge::train {
 namespace {
-
-std::string cuda_open_error;  // why libtorch_cuda could not be opened; empty when it was
 
 bool has_cuda() {
   return torch::cuda::is_available();
@@ -74,12 +74,6 @@ int index_of(c10::Device device) {
 
 }  // namespace
 
-void open_cuda() {
-  if (::dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) == nullptr) {
-    cuda_open_error = ::dlerror();
-  }
-}
-
 Result<c10::Device> choose_device(config::DeviceChoice choice) {
   if (choice == config::DeviceChoice::Cpu) {
     return c10::Device(c10::kCPU);
@@ -89,9 +83,9 @@ Result<c10::Device> choose_device(config::DeviceChoice choice) {
   }
   const std::string why =
       !machine_has_gpu() ? "this machine has no NVIDIA GPU"
-      : cuda_open_error.empty()
+      : gpu::has_torch_cuda()
           ? "libtorch finds no usable GPU (driver too old?)"
-          : fmt::format("libtorch's CUDA libraries cannot be opened: {}", cuda_open_error);
+          : fmt::format("libtorch's CUDA libraries cannot be opened: {}", gpu::why_missing());
   if (choice == config::DeviceChoice::Cuda) {
     return fail(ErrorKind::Unavailable, fmt::format("train.device is cuda, but {}", why),
                 "use train.device=cpu, or `./dev setup` on the machine with the GPU");
@@ -157,6 +151,16 @@ std::uint64_t peak_memory_bytes(c10::Device device) {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
   return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;  // Linux counts in KiB
+}
+
+std::uint64_t free_memory_bytes(c10::Device device) {
+  if (device.is_cuda()) {
+    return c10::getDeviceAllocator(c10::kCUDA)
+        ->getMemoryInfo(static_cast<c10::DeviceIndex>(index_of(device)))
+        .first;
+  }
+  return static_cast<std::uint64_t>(::sysconf(_SC_AVPHYS_PAGES)) *
+         static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
 void synchronize(c10::Device device) {

@@ -14,10 +14,6 @@
 
 namespace kedge::train {
 
-// Opens libtorch_cuda if it is beside libtorch_cpu. Call before anything asks libtorch about CUDA,
-// which asks once and remembers.
-void open_cuda();
-
 // The device, with a word to the user when a GPU was hoped for and is not there.
 Result<c10::Device> choose_device(config::DeviceChoice choice);
 
@@ -30,6 +26,9 @@ config::Precision resolve_precision(config::Precision wish, c10::Device device);
 
 // Most memory used so far: of the GPU's allocator, or the process's resident set.
 std::uint64_t peak_memory_bytes(c10::Device device);
+
+// What is free: of the GPU, or of the machine.
+std::uint64_t free_memory_bytes(c10::Device device);
 
 // Waits until the device has done all it was given.
 void synchronize(c10::Device device);

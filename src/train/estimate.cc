@@ -13,6 +13,7 @@
 #include "checkpoint/storage.h"
 #include "core/log.h"
 #include "core/stopwatch.h"
+#include "gpu/plugin.h"
 #include "nn/model.h"
 #include "train/device.h"
 #include "train/saved_model.h"
@@ -164,7 +165,7 @@ void print_text(const Sizes& sizes, const config::Config& config,
 
 Result<void> run_estimate(const config::LoadedConfig& config, const EstimateOptions& options) {
   return catch_torch([&]() -> Result<void> {
-    open_cuda();
+    gpu::open();
     const auto setup = KEDGE_TRY(make_setup(*config));
     Sizes sizes;
     sizes.parameters = static_cast<std::uint64_t>(nn::count_parameters(*setup->model));

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "core/log.h"
+#include "gpu/plugin.h"
 #include "nn/loss.h"
 #include "train/class_report.h"
 #include "train/device.h"
@@ -111,7 +112,7 @@ Result<void> evaluate(const EvaluateOptions& options) {
 }  // namespace
 
 Result<void> run_evaluate(const EvaluateOptions& options) {
-  open_cuda();
+  gpu::open();
   return catch_torch([&] { return evaluate(options); });
 }
 

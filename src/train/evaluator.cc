@@ -67,16 +67,14 @@ void Evaluator::keep_predictions(const data::Batch& batch, const at::Tensor& sco
   const auto* share = shares.data_ptr<float>();
   const auto* labels = reinterpret_cast<const std::int64_t*>(batch.labels.get());
   const std::int64_t classes = shares.size(1);
-  const std::int64_t image_bytes = batch.height * batch.width * batch.channels;
   for (std::int64_t i = 0; i < count; ++i) {
-    const std::uint8_t* pixels = batch.samples.get() + i * image_bytes;
     predictions.push_back({.index = batch.indices[static_cast<std::size_t>(i)],
                            .label = labels[i],
                            .scores = {share + i * classes, share + (i + 1) * classes},
                            .image = {.height = batch.height,
                                      .width = batch.width,
                                      .channels = batch.channels,
-                                     .pixels = {pixels, pixels + image_bytes}}});
+                                     .pixels = make_inputs_.pixels_of(batch, i)}});
   }
 }
 

@@ -1,6 +1,7 @@
 #include "train/inputs.h"
 
 #include <cstdint>
+#include <cstring>
 
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/types.h>
@@ -11,6 +12,16 @@ namespace {
 // A tensor over a batch's buffer that keeps the buffer alive.
 at::Tensor over(const data::Buffer& buffer, at::IntArrayRef shape, at::ScalarType type) {
   return torch::from_blob(buffer.get(), shape, [keep = buffer](void*) {}, type);
+}
+
+std::int64_t bytes_per_sample(const data::Batch& batch) {
+  if (batch.context > 0) {
+    return (batch.context + 1) * static_cast<std::int64_t>(sizeof(std::int32_t));
+  }
+  if (batch.is_placed) {
+    return sizeof(data::Placement);
+  }
+  return batch.height * batch.width * batch.channels;
 }
 
 at::Tensor per_channel(const std::vector<double>& values, const InputMaker::Options& options) {
@@ -35,38 +46,96 @@ InputMaker::InputMaker(const Normalise& normalise, Options options) : options_(o
   shift_ = per_channel(shift, options_);
 }
 
-Inputs InputMaker::operator()(const data::Batch& batch) {
+void InputMaker::stage(const data::Batch& batch) {
   while (!in_flight_.empty() && in_flight_.front().done.query()) {
     in_flight_.pop_front();
   }
-  return batch.context > 0 ? tokens(batch) : images(batch);
+  shape_ = {.count = batch.count,
+            .samples = nullptr,
+            .is_placed = batch.is_placed,
+            .height = batch.height,
+            .width = batch.width,
+            .channels = batch.channels,
+            .context = batch.context,
+            .labels = nullptr,
+            .indices = {}};
+  samples_ =
+      send(over(batch.samples, {batch.count * bytes_per_sample(batch)}, at::kByte), sample_slot_);
+  if (batch.context == 0) {
+    labels_ = send(over(batch.labels, {batch.count}, at::kLong), label_slot_);
+  }
 }
 
-at::Tensor InputMaker::send(const at::Tensor& host) {
+Inputs InputMaker::make() {
+  if (shape_.context == 0) {
+    return {images(), labels_};
+  }
+  const at::Tensor window_NT =
+      samples_.view(at::kInt).view({shape_.count, shape_.context + 1}).to(at::kLong);
+  return {window_NT.slice(1, 0, shape_.context), window_NT.slice(1, 1, shape_.context + 1)};
+}
+
+at::Tensor InputMaker::send(const at::Tensor& host, Slot& slot) {
   if (!options_.device.is_cuda()) {
     return host;
   }
-  at::Tensor on_device = host.to(options_.device, /*non_blocking=*/true);
+  if (!slot.memory.defined() || slot.memory.numel() < host.numel()) {
+    slot.memory = torch::empty_like(host, torch::TensorOptions(options_.device));
+  }
+  at::Tensor on_device = slot.memory.narrow(0, 0, host.numel());
+  on_device.copy_(host, /*non_blocking=*/true);
   c10::Event done(options_.device.type());
   done.record(c10::impl::VirtualGuardImpl(options_.device.type()).getStream(options_.device));
   in_flight_.push_back({host, std::move(done)});
   return on_device;
 }
 
-Inputs InputMaker::images(const data::Batch& batch) {
+at::Tensor InputMaker::images() {
+  if (shape_.is_placed && options_.place != nullptr) {
+    at::Tensor x =
+        torch::empty({shape_.count, shape_.channels, shape_.height, shape_.width},
+                     torch::TensorOptions(options_.type)
+                         .device(options_.device)
+                         .memory_format(options_.channels_last ? at::MemoryFormat::ChannelsLast
+                                                               : at::MemoryFormat::Contiguous));
+    (*options_.place)(options_.resident->pixels_NHWC, samples_, {scale_, shift_}, x);
+    return x;
+  }
+  const at::Tensor bytes = shape_.is_placed ? render_placed() : samples_;
   // A batch is NHWC in memory, so the permuted view already is channels-last.
-  at::Tensor x =
-      send(over(batch.samples, {batch.count, batch.height, batch.width, batch.channels}, at::kByte))
-          .permute({0, 3, 1, 2});
+  at::Tensor x = bytes.view({shape_.count, shape_.height, shape_.width, shape_.channels})
+                     .permute({0, 3, 1, 2});
   x = options_.channels_last ? x.to(at::kFloat) : x.to(at::kFloat).contiguous();
   x.mul_(scale_).add_(shift_);
-  return {x.to(options_.type), send(over(batch.labels, {batch.count}, at::kLong))};
+  return x.to(options_.type);
 }
 
-Inputs InputMaker::tokens(const data::Batch& batch) {
-  const at::Tensor window_NT =
-      send(over(batch.samples, {batch.count, batch.context + 1}, at::kInt)).to(at::kLong);
-  return {window_NT.slice(1, 0, batch.context), window_NT.slice(1, 1, batch.context + 1)};
+at::Tensor InputMaker::render_placed() const {
+  const std::int64_t out_bytes = shape_.height * shape_.width * shape_.channels;
+  const at::Tensor out = torch::empty({shape_.count * out_bytes}, torch::kByte);
+  const auto* placements = static_cast<const data::Placement*>(samples_.const_data_ptr());
+  for (std::int64_t i = 0; i < shape_.count; ++i) {
+    const at::Tensor source = options_.resident->pixels_NHWC[placements[i].index];
+    data::render(placements[i], options_.resident->shape, source.const_data_ptr<std::uint8_t>(),
+                 out.data_ptr<std::uint8_t>() + i * out_bytes);
+  }
+  return out;
+}
+
+std::vector<std::uint8_t> InputMaker::pixels_of(const data::Batch& batch, std::int64_t i) const {
+  std::vector<std::uint8_t> pixels(
+      static_cast<std::size_t>(batch.height * batch.width * batch.channels));
+  if (!batch.is_placed) {
+    std::memcpy(pixels.data(), batch.samples.get() + static_cast<std::size_t>(i) * pixels.size(),
+                pixels.size());
+    return pixels;
+  }
+  const data::Placement& placement =
+      reinterpret_cast<const data::Placement*>(batch.samples.get())[i];
+  const at::Tensor source = options_.resident->pixels_NHWC[placement.index].cpu();
+  data::render(placement, options_.resident->shape, source.const_data_ptr<std::uint8_t>(),
+               pixels.data());
+  return pixels;
 }
 
 data::Allocate batch_allocator(at::Device device, bool pinned) {

@@ -1,13 +1,20 @@
-// Turns a loader's batch into tensors on the device: pixels stay 8-bit until they are there.
+// Turns a loader's batch into tensors on the device: pixels stay 8-bit until they are there. In two
+// parts: stage() starts the copies, always into the same device memory, and make() does the rest on
+// the device alone, so that it can be recorded once and replayed for every batch.
 #pragma once
 
+#include <cstdint>
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 #include <c10/core/Event.h>
 
 #include "data/loader.h"
+#include "data/placement.h"
+#include "gpu/place_images.h"
+#include "train/resident.h"
 
 namespace kedge::train {
 
@@ -28,16 +35,38 @@ class InputMaker {
     at::Device device{at::kCPU};
     at::ScalarType type = at::kFloat;
     bool channels_last = true;
+    // The set that placed batches are cut from; must outlive the maker. On a GPU, how to cut.
+    const Resident* resident = nullptr;
+    gpu::PlaceImages* place = nullptr;
   };
 
   InputMaker(const Normalise& normalise, Options options);
 
-  Inputs operator()(const data::Batch& batch);
+  void stage(const data::Batch& batch);
+
+  // Of the batch that was staged last.
+  Inputs make();
+
+  Inputs operator()(const data::Batch& batch) {
+    stage(batch);
+    return make();
+  }
+
+  // The 8-bit pixels of one image of `batch`, which must have been staged last.
+  std::vector<std::uint8_t> pixels_of(const data::Batch& batch, std::int64_t i) const;
+
+  // Where the staged samples lie: a recorded make() is good for as long as this stays.
+  const void* staged_at() const { return samples_.const_data_ptr(); }
 
  private:
-  Inputs images(const data::Batch& batch);
-  Inputs tokens(const data::Batch& batch);
-  at::Tensor send(const at::Tensor& host);
+  // Device memory that is written again for every batch.
+  struct Slot {
+    at::Tensor memory;
+  };
+
+  at::Tensor images();
+  at::Tensor render_placed() const;
+  at::Tensor send(const at::Tensor& host, Slot& slot);
 
   // Page-locked memory must not go back to the loader before the copy engine has read it.
   struct InFlight {
@@ -48,6 +77,11 @@ class InputMaker {
   Options options_;
   at::Tensor scale_;  // [1, C, 1, 1]: 1 / (255 std)
   at::Tensor shift_;  // -mean / std
+  Slot sample_slot_;
+  Slot label_slot_;
+  at::Tensor samples_;  // bytes
+  at::Tensor labels_;
+  data::Batch shape_;  // of the staged batch; its buffers are the loader's again
   std::deque<InFlight> in_flight_;
 };
 

@@ -19,7 +19,7 @@ at::Tensor LossScaler::scale(const at::Tensor& loss) const {
   return loss * scale_;
 }
 
-bool LossScaler::unscale(const nn::NamedTensors& parameters) {
+void LossScaler::unscale(const nn::NamedTensors& parameters) {
   const torch::NoGradGuard no_grad;
   std::map<at::ScalarType, std::vector<at::Tensor>> lists;
   for (const auto& [name, parameter] : parameters) {
@@ -33,6 +33,9 @@ bool LossScaler::unscale(const nn::NamedTensors& parameters) {
   for (const auto& [type, gradients] : lists) {
     at::_amp_foreach_non_finite_check_and_unscale_(gradients, found_inf_, inverse);
   }
+}
+
+bool LossScaler::is_finite() const {
   return found_inf_.item<float>() == 0;
 }
 

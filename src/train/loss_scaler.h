@@ -24,10 +24,15 @@ class LossScaler {
 
   at::Tensor scale(const at::Tensor& loss) const;
 
-  // Divides the gradients (CUDA knows no bfloat16 here: it needs no scaling) and says whether all
-  // were finite; if not, the step must be skipped. Reading that answer is the one wait for the
-  // device in a float16 step, as it is in PyTorch.
-  bool unscale(const nn::NamedTensors& parameters);
+  // Divides the gradients (CUDA knows no bfloat16 here: it needs no scaling) and finds out whether
+  // all were finite; if not, the step must be skipped.
+  void unscale(const nn::NamedTensors& parameters);
+
+  // 1 where a gradient was not finite, for optimizers that skip by themselves.
+  const at::Tensor& found_inf() const { return found_inf_; }
+
+  // The same, read back: waits for the device.
+  bool is_finite() const;
 
   // Moves the scale by what unscale() found; after each step, skipped or not.
   void update();

@@ -30,7 +30,8 @@ TEST(LossScaler, agrees_with_the_grad_scaler_of_pytorch) {
   LossScaler scaler(at::kCPU, {.growth_interval = 3});
   for (int step = 1; step <= 15; ++step) {
     set_scaled_gradient(parameter, scaler, step);
-    if (scaler.unscale({{"w", parameter}})) {
+    scaler.unscale({{"w", parameter}});
+    if (scaler.is_finite()) {
       const torch::NoGradGuard no_grad;
       parameter.sub_(parameter.grad(), 0.1);
     }
@@ -52,11 +53,13 @@ TEST(LossScaler, one_bad_value_among_several_types_is_found) {
   LossScaler scaler(at::kCPU);
   parameters[0].second.mutable_grad() = torch::full({2}, 65536.0);
   parameters[1].second.mutable_grad() = torch::full({2}, 65536.0).to(torch::kDouble);
-  EXPECT_TRUE(scaler.unscale(parameters));
+  scaler.unscale(parameters);
+  EXPECT_TRUE(scaler.is_finite());
   EXPECT_TRUE(at::equal(parameters[0].second.grad(), torch::ones({2})));
   EXPECT_TRUE(at::equal(parameters[1].second.grad().to(torch::kFloat), torch::ones({2})));
   parameters[1].second.mutable_grad()[1] = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_FALSE(scaler.unscale(parameters));
+  scaler.unscale(parameters);
+  EXPECT_FALSE(scaler.is_finite());
 }
 
 TEST(LossScaler, copied_state_continues_the_scale) {

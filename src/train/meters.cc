@@ -13,15 +13,19 @@ constexpr std::int64_t kTop = 5;
 
 }  // namespace
 
-Meters::Meters(Options options) : options_(options) {
-  reset();
-}
-
-void Meters::reset() {
-  sums_ = torch::zeros({4}, torch::TensorOptions(torch::kFloat64).device(options_.device));
+Meters::Meters(Options options)
+    : options_(options),
+      sums_(torch::zeros({4}, torch::TensorOptions(torch::kFloat64).device(options.device))) {
   if (options_.with_confusion) {
     confusion_ = torch::zeros({options_.classes * options_.classes},
                               torch::TensorOptions(torch::kInt64).device(options_.device));
+  }
+}
+
+void Meters::reset() {
+  sums_.zero_();  // in place: a recorded step adds to this very tensor
+  if (options_.with_confusion) {
+    confusion_.zero_();
   }
 }
 

@@ -4,6 +4,15 @@
 
 namespace kedge::train {
 
+Rate Rate::times(double factor) const {
+  Rate rate = *this;
+  rate.value *= factor;
+  if (on_device.defined()) {
+    rate.on_device = on_device * factor;
+  }
+  return rate;
+}
+
 ParameterGroups group_parameters(const nn::Model& model, const config::OptimizerConfig& config) {
   const bool is_split = config.decay == config::DecayScope::Matrices && config.weight_decay != 0;
   ParameterGroup decayed{

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,13 +24,32 @@ struct ParameterGroup {
 
 using ParameterGroups = std::vector<ParameterGroup>;
 
+// The learning rate of a step: a number, and on a GPU the same as a tensor there, which a recorded
+// step reads anew each time it is replayed.
+struct Rate {
+  double value = 0;
+  at::Tensor on_device = {};  // float, zero-dimensional
+  // Where it holds 1 the step must change nothing: a loss scale was too large.
+  std::optional<at::Tensor> found_inf = {};
+
+  Rate(double lr) : value(lr) {}  // NOLINT(google-explicit-constructor): a number is a rate
+
+  Rate times(double factor) const;
+};
+
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
   // One update from the gradients, which must be unscaled and finite. Parameters without a
   // gradient are left alone. Never waits for the device.
-  virtual void step(double lr) = 0;
+  virtual void step(const Rate& rate) = 0;
+
+  // Whether a step depends on nothing of the host's but its arguments, so that it can be recorded.
+  virtual bool can_record() const { return true; }
+
+  // Whether Rate::found_inf is obeyed.
+  virtual bool can_skip_on_device() const { return false; }
 
   // Every tensor a resumed run needs, by name ("exp_avg.layer1.0.conv1.weight", "step"). All exist
   // from the start and are live: a loader copies into them, and the next steps are then

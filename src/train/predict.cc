@@ -12,6 +12,7 @@
 #include "core/progress.h"
 #include "core/units.h"
 #include "data/decode.h"
+#include "gpu/plugin.h"
 #include "train/device.h"
 #include "train/precision.h"
 #include "train/predict_items.h"
@@ -340,7 +341,7 @@ Result<void> predict(const PredictOptions& options) {
 }  // namespace
 
 Result<void> run_predict(const PredictOptions& options) {
-  open_cuda();
+  gpu::open();
   return catch_torch([&] { return predict(options); });
 }
 

@@ -12,6 +12,7 @@
 #include "core/log.h"
 #include "core/signals.h"
 #include "core/units.h"
+#include "gpu/plugin.h"
 #include "launch/time_limit.h"
 #include "train/checkpoints.h"
 #include "train/device.h"
@@ -96,6 +97,18 @@ void say_facts(Reporter& reporter, const config::Config& config, const Setup& se
       trainable == all
           ? ""
           : fmt::format(", {} trained", render_grouped(static_cast<std::uint64_t>(trainable)))));
+}
+
+void say_step(Reporter& reporter, const Trainer& trainer, const Setup& setup) {
+  if (!setup.device.is_cuda()) {
+    return;
+  }
+  const auto why = trainer.why_not_recorded();
+  reporter.say(fmt::format("step     {}, images {}",
+                           !why           ? "one CUDA graph"
+                           : why->empty() ? "not recorded (train.graph is off)"
+                                          : "not recorded: " + *why,
+                           setup.train_resident ? "on the device" : "streamed"));
 }
 
 nlohmann::json summary_json(const TrainSummary& summary, std::uint64_t peak_bytes) {
@@ -198,7 +211,7 @@ Result<void> train_in_run(const config::LoadedConfig& config, Setup& setup, trac
   std::optional<Evaluator> evaluator;
   if (setup.val_loader) {
     evaluator.emplace(
-        *setup.val_loader, *setup.make_inputs, *setup.loss, setup.preparation,
+        *setup.val_loader, *setup.make_val_inputs, *setup.loss, setup.preparation,
         Evaluator::Options{.device = setup.device,
                            .autocast = autocast_type(setup.precision),
                            .with_confusion = config->track.confusion,
@@ -230,6 +243,7 @@ Result<void> train_in_run(const config::LoadedConfig& config, Setup& setup, trac
                    .data_digest = setup.data.digest,
                    .stop = stop,
                    .crash = crash});
+  say_step(*reporter, trainer, setup);
   std::int64_t durable_step = -1;
   if (start.resumption) {
     say_resumption(*reporter, *start.resumption, run);
@@ -278,7 +292,7 @@ Result<void> run_training(const config::LoadedConfig& config, const TrainingOpti
               .signals = signals,
               .time = StopRule::Clock::now(),
               .options = options};
-  open_cuda();
+  gpu::open();
   std::unique_ptr<track::Run> run;
   const auto attempt = [&]() -> Result<void> {
     const auto setup = KEDGE_TRY(make_setup(*config));

@@ -7,6 +7,8 @@
 #include <torch/utils.h>
 
 #include "core/log.h"
+#include "core/units.h"
+#include "gpu/plugin.h"
 #include "nn/weights.h"
 #include "train/device.h"
 #include "train/precision.h"
@@ -71,11 +73,86 @@ data::LoaderOptions loader_options(const config::Config& config, const Setup& se
           .allocate = batch_allocator(setup.device, config.loader.pin_memory.value_or(true))};
 }
 
+// Of the device's free memory; the rest is for the model, its activations and the optimizer.
+constexpr double kResidentShare = 0.25;
+
+// Why the images stay where they are, or nothing when they were brought to the device.
+Result<std::optional<std::string>> try_resident(const config::Config& config, Setup& setup) {
+  const bool has_val = setup.data.val != nullptr && setup.data.val->size() > 0;
+  if (auto why = why_not_resident(*setup.data.train, setup.train_pipeline)) {
+    return why;
+  }
+  if (auto why = has_val ? why_not_resident(*setup.data.val, setup.eval_pipeline) : std::nullopt) {
+    return why;
+  }
+  if (config.data.on_error == config::OnError::Skip) {
+    return "data.on_error is skip: samples that cannot be decoded are found as they come";
+  }
+  if (setup.device.is_cuda()) {
+    if (gpu::plugin() == nullptr) {
+      return gpu::why_missing();
+    }
+    setup.place_images = KEDGE_TRY(gpu::PlaceImages::make(*gpu::plugin()));
+  }
+  const auto samples =
+      static_cast<double>(setup.data.train->size() + (has_val ? setup.data.val->size() : 0));
+  const double needed =
+      samples * static_cast<double>(setup.preparation.task.height * setup.preparation.task.width *
+                                    setup.preparation.task.channels);
+  const double room = kResidentShare * static_cast<double>(free_memory_bytes(setup.device));
+  if (needed > room && !config.loader.resident.value_or(false)) {
+    return fmt::format("they take {} and a quarter of the device's free memory is {}",
+                       render_bytes({static_cast<std::uint64_t>(needed)}),
+                       render_bytes({static_cast<std::uint64_t>(room)}));
+  }
+  setup.train_resident =
+      KEDGE_TRY(make_resident(*setup.data.train, setup.train_pipeline, setup.device));
+  if (has_val) {
+    setup.val_resident =
+        KEDGE_TRY(make_resident(*setup.data.val, setup.eval_pipeline, setup.device));
+  }
+  return std::nullopt;
+}
+
+Result<void> place_data(const config::Config& config, Setup& setup) {
+  if (!config.loader.resident.value_or(setup.device.is_cuda())) {
+    return {};
+  }
+  if (const auto why = KEDGE_TRY(try_resident(config, setup)); why && config.loader.resident) {
+    return fail(ErrorKind::Usage,
+                fmt::format("loader.resident: the images cannot be kept on the device: {}", *why),
+                "leave loader.resident empty, and they are streamed");
+  }
+  return {};
+}
+
+void make_input_makers(const config::Config& config, Setup& setup) {
+  InputMaker::Options options{.device = setup.device,
+                              .type = at::kFloat,
+                              .channels_last = config.train.channels_last,
+                              .place = setup.place_images ? &*setup.place_images : nullptr};
+  // Autocast would convert what goes into the first layer; a TorchScript file may do more with it.
+  if (setup.precision == config::Precision::Bf16Pure ||
+      (setup.precision == config::Precision::Bf16 && setup.device.is_cuda() &&
+       config.model.file.empty())) {
+    options.type = at::kBFloat16;
+  }
+  options.resident = setup.train_resident ? &*setup.train_resident : nullptr;
+  setup.make_inputs = std::make_unique<InputMaker>(setup.preparation.normalise, options);
+  options.resident = setup.val_resident ? &*setup.val_resident : nullptr;
+  setup.make_val_inputs = std::make_unique<InputMaker>(setup.preparation.normalise, options);
+}
+
 void make_loaders(const config::Config& config, Setup& setup) {
   data::LoaderOptions options = loader_options(config, setup);
+  const auto shape_of = [](const std::optional<Resident>& resident) {
+    return resident ? std::optional(resident->shape) : std::nullopt;
+  };
+  options.placed = shape_of(setup.train_resident);
   setup.train_loader =
       std::make_unique<data::Loader>(*setup.data.train, setup.train_pipeline, options);
   if (setup.data.val != nullptr && setup.data.val->size() > 0) {
+    options.placed = shape_of(setup.val_resident);
     options.shuffle = false;
     options.drop_last = false;
     if (config.loader.eval_batch_size > 0) {
@@ -93,6 +170,9 @@ Result<std::unique_ptr<Setup>> make_setup(const config::Config& config) {
   apply_compute_settings(config);
   setup->group = dist::make_single_process_group();
   setup->device = KEDGE_TRY(choose_device(config.train.device));
+  if (setup->device.is_cuda() && gpu::plugin() != nullptr) {
+    gpu::plugin()->leave_default_stream();
+  }
   setup->precision = resolve_precision(config.train.precision, setup->device);
   setup->train_pipeline = KEDGE_TRY(data::Pipeline::parse(config.transform.train));
   setup->eval_pipeline = KEDGE_TRY(data::Pipeline::parse(config.transform.eval));
@@ -102,12 +182,8 @@ Result<std::unique_ptr<Setup>> make_setup(const config::Config& config) {
   setup->preparation = KEDGE_TRY(prepare(config, *setup->data.train, setup->eval_pipeline));
   setup->model = KEDGE_TRY(make_trained_model(config, *setup));
   setup->optimizer = KEDGE_TRY(make_optimizer(*setup->model, config.optimizer));
-  setup->make_inputs = std::make_unique<InputMaker>(
-      setup->preparation.normalise,
-      InputMaker::Options{
-          .device = setup->device,
-          .type = setup->precision == config::Precision::Bf16Pure ? at::kBFloat16 : at::kFloat,
-          .channels_last = config.train.channels_last});
+  KEDGE_TRY(place_data(config, *setup));
+  make_input_makers(config, *setup);
   make_loaders(config, *setup);
   KEDGE_TRY(check_metric_names(config, setup->preparation, setup->val_loader != nullptr));
   return setup;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include <ATen/core/Tensor.h>
 
@@ -11,10 +12,12 @@
 #include "data/loader.h"
 #include "data/pipeline.h"
 #include "dist/process_group.h"
+#include "gpu/place_images.h"
 #include "nn/loss.h"
 #include "nn/model.h"
 #include "train/inputs.h"
 #include "train/optimizer.h"
+#include "train/resident.h"
 #include "train/session.h"
 
 namespace kedge::train {
@@ -32,7 +35,11 @@ struct Setup {
   std::unique_ptr<Optimizer> optimizer;
   std::unique_ptr<data::Loader> train_loader;
   std::unique_ptr<data::Loader> val_loader;
+  std::optional<gpu::PlaceImages> place_images;
+  std::optional<Resident> train_resident;  // where the images are on the device
+  std::optional<Resident> val_resident;
   std::unique_ptr<InputMaker> make_inputs;
+  std::unique_ptr<InputMaker> make_val_inputs;
   std::unique_ptr<dist::ProcessGroup> group;
 };
 

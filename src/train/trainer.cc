@@ -10,9 +10,7 @@
 
 #include "train/device.h"
 #include "train/gradients.h"
-#include "train/histogram.h"
 #include "train/nonfinite.h"
-#include "train/precision.h"
 
 namespace kedge::train {
 namespace {
@@ -47,12 +45,20 @@ Trainer::Trainer(TrainerParts parts)
                                                      : config_.checkpoint.metric),
       state_(Best(is_more_better(), 0),
              Best(more_is_better(config_.early_stop.goal, config_.early_stop.metric),
-                  config_.early_stop.delta)) {
+                  config_.early_stop.delta)),
+      graphs_(why_not_recorded() ? nullptr : gpu::plugin()) {
   if (config_.ema.decay > 0) {
     ema_.emplace(parts.model.parameters(), parts.model.buffers());
   }
   if (parts.precision == config::Precision::Fp16) {
     scaler_.emplace(parts.device);
+  }
+  mixup_share_ = at::zeros({}, at::TensorOptions(at::kFloat).device(parts.device));
+  if (parts.device.is_cuda()) {
+    rate_.on_device = at::zeros_like(mixup_share_);
+    if (scaler_ && parts.optimizer.can_skip_on_device()) {
+      rate_.found_inf = scaler_->found_inf();
+    }
   }
 }
 
@@ -110,17 +116,12 @@ Result<void> Trainer::train_epoch() {
     }
     const std::int64_t index = state_.batch;
     const bool is_last_of_group = (index + 1) % accumulate == 0 || index + 1 == batches;
-    // Every image of a batch may have been skipped; with many ranks the last may not reach all.
-    if (batch->count > 0) {
-      // The last group of an epoch may hold fewer batches; its mean is over those.
-      const std::int64_t group_start = index / accumulate * accumulate;
-      KEDGE_TRY(learn(parts_.make_inputs(*batch), std::min(accumulate, batches - group_start),
-                      is_last_of_group));
-    }
+    // The last group of an epoch may hold fewer batches; its mean is over those.
+    const std::int64_t group_start = index / accumulate * accumulate;
+    KEDGE_TRY(learn(*batch, std::min(accumulate, batches - group_start), is_last_of_group));
     state_.see(batch->indices, batch->skipped);
     items += batch->count * std::max<std::int64_t>(batch->context, 1);
     if (is_last_of_group) {
-      apply_gradients();
       KEDGE_TRY(at_step_boundary());
     }
     if (parts_.reporter.bar()->advance(state_.batch, items)) {
@@ -149,105 +150,6 @@ Result<void> Trainer::at_step_boundary() {
   }
   const bool is_due = checkpoints_->is_due(state_.step);
   return is_due && !is_last_batch ? save(std::nullopt) : Result<void>();
-}
-
-at::Tensor Trainer::compute_loss(const Inputs& inputs) {
-  const Autocast autocast(parts_.device, autocast_type(parts_.precision));
-  if (config_.train.mixup > 0) {
-    return mixed_loss(inputs);
-  }
-  const at::Tensor scores = parts_.model.forward(inputs.x);
-  at::Tensor loss = parts_.loss(scores, inputs.y);
-  meters_.add(loss, scores, inputs.y);
-  return loss;
-}
-
-// Each image is mixed with its mirror in the batch, whose order is already random.
-at::Tensor Trainer::mixed_loss(const Inputs& inputs) {
-  const double alpha = config_.train.mixup;
-  const double share =
-      at::_sample_dirichlet(torch::tensor({alpha, alpha}, torch::kFloat64))[0].item<double>();
-  const at::Tensor x = inputs.x.mul(share).add_(inputs.x.flip(0), 1 - share);
-  const at::Tensor hot = torch::one_hot(inputs.y, parts_.preparation.task.classes).to(at::kFloat);
-  const at::Tensor y = hot.mul(share).add_(hot.flip(0), 1 - share);
-  const at::Tensor scores = parts_.model.forward(x);
-  at::Tensor loss = parts_.loss(scores, y);
-  meters_.add(loss, scores, inputs.y);
-  return loss;
-}
-
-Result<void> Trainer::learn(const Inputs& inputs, std::int64_t group_size, bool is_last_of_group) {
-  const at::Tensor loss = compute_loss(inputs);
-  if (!parts_.device.is_cuda()) {
-    // On the CPU the loss is there to be read; on a GPU only log points look, to not wait.
-    shown_loss_ = loss.item<double>();
-    if (config_.train.stop_on_nan && !std::isfinite(shown_loss_)) {
-      return std::unexpected(describe_nonfinite(
-          parts_.model, inputs,
-          fmt::format("the loss of step {} (epoch {})", state_.step + 1, state_.epoch + 1)));
-    }
-  }
-  if (is_last_of_group && (state_.step + 1) % config_.train.log_every == 0) {
-    KEDGE_TRY(take_logged_loss());
-    logged_loss_.start(loss, state_.step + 1);
-  }
-  at::Tensor scaled = group_size == 1 ? loss : loss / group_size;
-  if (scaler_) {
-    scaled = scaler_->scale(scaled);
-  }
-  scaled.backward();
-  return {};
-}
-
-void Trainer::apply_gradients() {
-  const torch::NoGradGuard no_grad;
-  reduce_gradients();
-  const double lr = parts_.learning_rate.at(state_.step, state_.epoch);
-  const bool is_finite = !scaler_ || scaler_->unscale(trainable_);
-  if (config_.train.clip_norm > 0) {
-    clip_norm(trainable_, config_.train.clip_norm);
-  }
-  watch();
-  if (is_finite) {
-    parts_.optimizer.step(lr);
-  }
-  if (scaler_) {
-    scaler_->update();
-  }
-  zero_gradients(trainable_);
-  if (ema_) {
-    ema_->update(config_.ema.decay);
-  }
-  ++state_.step;
-}
-
-// Histograms of what the optimizer is about to use. They wait for the device: only when asked for.
-void Trainer::watch() {
-  const config::Watch watched = config_.track.watch;
-  if (watched == config::Watch::None || (state_.step + 1) % config_.track.watch_every != 0) {
-    return;
-  }
-  for (const auto& [name, parameter] : trainable_) {
-    if (watched != config::Watch::Gradients) {
-      log_histogram(parts_.run, "parameters/" + name, state_.step + 1, parameter);
-    }
-    if (watched != config::Watch::Parameters && parameter.grad().defined()) {
-      log_histogram(parts_.run, "gradients/" + name, state_.step + 1, parameter.grad());
-    }
-  }
-}
-
-void Trainer::reduce_gradients() {
-  if (parts_.group.size() == 1) {
-    return;
-  }
-  for (auto& [name, parameter] : trainable_) {
-    at::Tensor gradient = parameter.grad();
-    if (gradient.defined()) {
-      parts_.group.all_reduce_sum(gradient);
-      gradient.div_(static_cast<double>(parts_.group.size()));
-    }
-  }
 }
 
 Result<void> Trainer::take_logged_loss() {

@@ -23,6 +23,7 @@
 #include "train/delayed_scalar.h"
 #include "train/ema.h"
 #include "train/evaluator.h"
+#include "train/gradients.h"
 #include "train/inputs.h"
 #include "train/loss_scaler.h"
 #include "train/meters.h"
@@ -31,6 +32,7 @@
 #include "train/schedule.h"
 #include "train/session.h"
 #include "train/simulated_crash.h"
+#include "train/step_graphs.h"
 #include "train/stop_rule.h"
 #include "train/trainer_state.h"
 
@@ -88,6 +90,10 @@ class Trainer {
 
   bool is_more_better() const { return more_is_better(config_.checkpoint.goal, best_metric_); }
 
+  // Why steps are done piece by piece instead of being recorded as CUDA graphs; empty where nobody
+  // would expect it. Nothing when they are recorded.
+  std::optional<std::string> why_not_recorded() const;
+
   // What one checkpoint takes.
   std::uint64_t state_bytes();
 
@@ -97,12 +103,22 @@ class Trainer {
  private:
   Result<void> train_epoch();
   Result<void> at_step_boundary();
+
+  // trainer_step.cc
+  Result<void> learn(const data::Batch& batch, std::int64_t group_size, bool is_last_of_group);
+  at::Tensor learn_on_device(std::int64_t group_size, bool is_last_of_group);
   at::Tensor compute_loss(const Inputs& inputs);
   at::Tensor mixed_loss(const Inputs& inputs);
-  Result<void> learn(const Inputs& inputs, std::int64_t group_size, bool is_last_of_group);
+  void draw_mixup_share();
+  void set_rate();
   void apply_gradients();
   void reduce_gradients();
+  Clearing clearing() const;
+  void drop_unfinished();
+  bool is_watch_step(std::int64_t step) const;
   void watch();
+  Result<void> check_loss_on_host(const at::Tensor& loss);
+
   Result<void> take_logged_loss();
   Result<void> check_finite(const Metrics& metrics) const;
   Result<void> end_epoch();
@@ -124,6 +140,8 @@ class Trainer {
   Meters meters_;
   DelayedScalar logged_loss_;
   double shown_loss_ = 0;
+  Rate rate_{0};
+  at::Tensor mixup_share_;
   std::optional<Ema> ema_;
   std::optional<LossScaler> scaler_;
   std::string best_metric_;
@@ -131,6 +149,7 @@ class Trainer {
   Stopwatch epoch_watch_;
   double epoch_seconds_before_ = 0;  // of this epoch, in earlier attempts
   Metrics last_metrics_;
+  StepGraphs graphs_;
 };
 
 // What can be dropped from a state on purpose.

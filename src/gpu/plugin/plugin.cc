@@ -38,7 +38,8 @@ class CudaPlugin : public Plugin {
 }  // namespace
 }  // namespace kedge::gpu
 
-extern "C" __attribute__((visibility("default"))) kedge::Result<std::unique_ptr<kedge::gpu::Plugin>> kedge_make_gpu_plugin() {
+extern "C" __attribute__((visibility("default"))) kedge::Result<std::unique_ptr<kedge::gpu::Plugin>>
+kedge_make_gpu_plugin() {
   if (c10::cuda::device_count() == 0) {
     return kedge::fail(kedge::ErrorKind::Unavailable, "libtorch finds no usable GPU");
   }

@@ -87,8 +87,12 @@ class Adafactor : public ForeachOptimizer {
                                                  .step_count = StepCount::Host,
                                                  .make = make_state}) {}
 
+  // Its rates depend on the host's count of steps.
+  bool can_record() const override { return false; }
+
  protected:
-  void update(UpdateLists& lists, double lr) override {
+  void update(UpdateLists& lists, const Rate& rate) override {
+    const double lr = rate.value;
     std::vector<at::Scalar> fresh_shares;
     std::vector<at::Scalar> rates;
     for (const at::Tensor& step : lists.steps) {

@@ -12,14 +12,14 @@ class Adagrad : public ForeachOptimizer {
       : ForeachOptimizer(groups, {.names = {"sum"}}), eps_(config.eps) {}
 
  protected:
-  void update(UpdateLists& lists, double lr) override {
+  void update(UpdateLists& lists, const Rate& rate) override {
     if (lists.weight_decay != 0) {
       lists.gradients = at::_foreach_add(lists.gradients, lists.parameters, lists.weight_decay);
     }
     at::_foreach_addcmul_(lists.state[0], lists.gradients, lists.gradients);
     const std::vector<at::Tensor> root = at::_foreach_sqrt(lists.state[0]);
     at::_foreach_add_(root, eps_);
-    at::_foreach_addcdiv_(lists.parameters, lists.gradients, root, -lr);
+    descend_by_ratio(lists, root, rate);
   }
 
  private:

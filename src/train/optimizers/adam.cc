@@ -12,11 +12,21 @@ class Adam : public ForeachOptimizer {
                          {.names = {"exp_avg", "exp_avg_sq"}, .step_count = StepCount::Device}),
         config_(config) {}
 
+  bool can_skip_on_device() const override { return true; }
+
  protected:
-  void update(UpdateLists& lists, double lr) override {
-    at::_fused_adam_(lists.parameters, lists.gradients, lists.state[0], lists.state[1],
-                     /*max_exp_avg_sqs=*/{}, lists.steps, lr, config_.beta1, config_.beta2,
-                     lists.weight_decay, config_.eps, /*amsgrad=*/false, /*maximize=*/false);
+  void update(UpdateLists& lists, const Rate& rate) override {
+    const auto update_by = [&](const auto& lr) {
+      at::_fused_adam_(lists.parameters, lists.gradients, lists.state[0], lists.state[1],
+                       /*max_exp_avg_sqs=*/{}, lists.steps, lr, config_.beta1, config_.beta2,
+                       lists.weight_decay, config_.eps, /*amsgrad=*/false, /*maximize=*/false,
+                       /*grad_scale=*/{}, rate.found_inf);
+    };
+    if (rate.on_device.defined()) {
+      update_by(rate.on_device);
+    } else {
+      update_by(rate.value);
+    }
   }
 
  private:

@@ -84,7 +84,7 @@ UpdateLists ForeachOptimizer::gather(const Bucket& bucket) const {
   return lists;
 }
 
-void ForeachOptimizer::step(double lr) {
+void ForeachOptimizer::step(const Rate& rate) {
   const torch::NoGradGuard no_grad;
   for (const Bucket& bucket : buckets_) {
     UpdateLists lists = gather(bucket);
@@ -94,7 +94,11 @@ void ForeachOptimizer::step(double lr) {
     if (!lists.steps.empty()) {
       at::_foreach_add_(lists.steps, 1);
     }
-    update(lists, lr);
+    update(lists, rate);
+    if (!lists.steps.empty() && rate.found_inf) {
+      // A step that changed nothing does not count.
+      at::_foreach_sub_(lists.steps, std::vector<at::Tensor>(lists.steps.size(), *rate.found_inf));
+    }
   }
 }
 
@@ -113,6 +117,35 @@ nn::NamedTensors ForeachOptimizer::state() {
     }
   }
   return all;
+}
+
+void descend(const std::vector<at::Tensor>& parameters, const std::vector<at::Tensor>& updates,
+             const Rate& rate) {
+  if (rate.on_device.defined()) {
+    at::_foreach_sub_(parameters, at::_foreach_mul(updates, rate.on_device));
+  } else {
+    at::_foreach_add_(parameters, updates, -rate.value);
+  }
+}
+
+void descend_by_ratio(const UpdateLists& lists, const std::vector<at::Tensor>& divisors,
+                      const Rate& rate) {
+  if (rate.on_device.defined()) {
+    descend(lists.parameters, at::_foreach_div(lists.gradients, divisors), rate);
+  } else {
+    at::_foreach_addcdiv_(lists.parameters, lists.gradients, divisors, -rate.value);
+  }
+}
+
+void decay(const UpdateLists& lists, const Rate& rate) {
+  if (lists.weight_decay == 0) {
+    return;
+  }
+  if (rate.on_device.defined()) {
+    at::_foreach_mul_(lists.parameters, 1 - rate.on_device * lists.weight_decay);
+  } else {
+    at::_foreach_mul_(lists.parameters, 1 - rate.value * lists.weight_decay);
+  }
 }
 
 Result<void> check_below_one(double rate, std::string_view key) {

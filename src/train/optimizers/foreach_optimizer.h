@@ -36,14 +36,14 @@ struct StateLayout {
 
 class ForeachOptimizer : public Optimizer {
  public:
-  void step(double lr) final;
+  void step(const Rate& rate) final;
   nn::NamedTensors state() final;
 
  protected:
   // Without layout.make, state is zeros like the parameter.
   ForeachOptimizer(const ParameterGroups& groups, StateLayout layout);
 
-  virtual void update(UpdateLists& lists, double lr) = 0;
+  virtual void update(UpdateLists& lists, const Rate& rate) = 0;
 
  private:
   // A parameter list that one kernel can take: one group, one scalar type.
@@ -61,6 +61,17 @@ class ForeachOptimizer : public Optimizer {
   std::vector<Bucket> buckets_;
   at::Tensor step_;  // float [parameters], in bucket order; Bucket::steps are views of it
 };
+
+// parameters -= rate * updates.
+void descend(const std::vector<at::Tensor>& parameters, const std::vector<at::Tensor>& updates,
+             const Rate& rate);
+
+// parameters -= rate * gradients / divisors.
+void descend_by_ratio(const UpdateLists& lists, const std::vector<at::Tensor>& divisors,
+                      const Rate& rate);
+
+// parameters *= 1 - rate * weight_decay: decoupled decay.
+void decay(const UpdateLists& lists, const Rate& rate);
 
 // A Usage error when a decay rate that must stay below 1 (its bias correction divides by 1 - rate)
 // does not.

@@ -12,15 +12,13 @@ class Lion : public ForeachOptimizer {
       : ForeachOptimizer(groups, {.names = {"exp_avg"}}), config_(config) {}
 
  protected:
-  void update(UpdateLists& lists, double lr) override {
+  void update(UpdateLists& lists, const Rate& rate) override {
     const std::vector<at::Tensor>& exp_avg = lists.state[0];
     const std::vector<at::Tensor> direction =
         at::_foreach_lerp(exp_avg, lists.gradients, 1 - config_.beta1);
     at::_foreach_sign_(direction);
-    if (lists.weight_decay != 0) {
-      at::_foreach_mul_(lists.parameters, 1 - lr * lists.weight_decay);
-    }
-    at::_foreach_add_(lists.parameters, direction, -lr);
+    decay(lists, rate);
+    descend(lists.parameters, direction, rate);
     at::_foreach_lerp_(exp_avg, lists.gradients, 1 - config_.beta2);
   }
 

@@ -41,13 +41,11 @@ class HiddenMatrices : public ForeachOptimizer {
       : ForeachOptimizer(groups, {.names = {"momentum_buffer"}}), momentum_(config.momentum) {}
 
  protected:
-  void update(UpdateLists& lists, double lr) override {
+  void update(UpdateLists& lists, const Rate& rate) override {
     at::_foreach_lerp_(lists.state[0], lists.gradients, 1 - momentum_);
     const std::vector<at::Tensor> directions =
         at::_foreach_lerp(lists.gradients, lists.state[0], momentum_);
-    if (lists.weight_decay != 0) {
-      at::_foreach_mul_(lists.parameters, 1 - lr * lists.weight_decay);
-    }
+    decay(lists, rate);
     // Matrices of one shape go through the iteration together: a transformer's layers are one
     // batch of a few kernels.
     std::map<std::pair<std::int64_t, std::int64_t>, std::vector<std::size_t>> by_shape;
@@ -58,13 +56,13 @@ class HiddenMatrices : public ForeachOptimizer {
     for (const auto& [shape, members] : by_shape) {
       const double scale =
           0.2 * std::sqrt(static_cast<double>(std::max(shape.first, shape.second)));
-      apply(lists, directions, members, lr * scale);
+      apply(lists, directions, members, rate.times(scale));
     }
   }
 
  private:
   static void apply(UpdateLists& lists, const std::vector<at::Tensor>& directions,
-                    const std::vector<std::size_t>& members, double lr) {
+                    const std::vector<std::size_t>& members, const Rate& rate) {
     std::vector<at::Tensor> matrices;
     for (const std::size_t i : members) {
       matrices.push_back(directions[i].flatten(1));
@@ -77,7 +75,7 @@ class HiddenMatrices : public ForeachOptimizer {
       parameters.push_back(parameter);
       updates.push_back(batch[static_cast<std::int64_t>(k)].reshape(parameter.sizes()));
     }
-    at::_foreach_add_(parameters, updates, -lr);
+    descend(parameters, updates, rate);
   }
 
   double momentum_;
@@ -104,9 +102,9 @@ class Muon : public Optimizer {
   Muon(std::unique_ptr<Optimizer> matrices, std::unique_ptr<Optimizer> rest)
       : matrices_(std::move(matrices)), rest_(std::move(rest)) {}
 
-  void step(double lr) override {
-    matrices_->step(lr);
-    rest_->step(lr);
+  void step(const Rate& rate) override {
+    matrices_->step(rate);
+    rest_->step(rate);
   }
 
   nn::NamedTensors state() override {

@@ -15,7 +15,7 @@ class RmsProp : public ForeachOptimizer {
         config_(config) {}
 
  protected:
-  void update(UpdateLists& lists, double lr) override {
+  void update(UpdateLists& lists, const Rate& rate) override {
     if (lists.weight_decay != 0) {
       lists.gradients = at::_foreach_add(lists.gradients, lists.parameters, lists.weight_decay);
     }
@@ -28,9 +28,9 @@ class RmsProp : public ForeachOptimizer {
       const std::vector<at::Tensor>& buffer = lists.state[1];
       at::_foreach_mul_(buffer, config_.momentum);
       at::_foreach_addcdiv_(buffer, lists.gradients, root);
-      at::_foreach_add_(lists.parameters, buffer, -lr);
+      descend(lists.parameters, buffer, rate);
     } else {
-      at::_foreach_addcdiv_(lists.parameters, lists.gradients, root, -lr);
+      descend_by_ratio(lists, root, rate);
     }
   }
 

@@ -13,25 +13,35 @@ class Sgd : public ForeachOptimizer {
                                                        : std::vector<std::string>{}}),
         config_(config) {}
 
+  bool can_skip_on_device() const override { return true; }
+
  protected:
-  void update(UpdateLists& lists, double lr) override {
+  void update(UpdateLists& lists, const Rate& rate) override {
     const at::Tensor& first = lists.parameters.front();
     // The fused CPU kernel of torch 2.11 leaves whole vectors of reduced types unchanged
     // (pytorch issue 191763).
     if (first.is_cpu() && at::isReducedFloatingType(first.scalar_type())) {
-      update_unfused(lists, lr);
+      update_unfused(lists, rate);
       return;
     }
     const std::vector<at::Tensor> none;
     // PyTorch starts the buffer with the first gradient; from zeros, without dampening, that is
     // what the ordinary update gives, so no first step needs to be remembered.
-    at::_fused_sgd_(lists.parameters, lists.gradients, lists.state.empty() ? none : lists.state[0],
-                    lists.weight_decay, config_.momentum, lr, /*dampening=*/0, config_.nesterov,
-                    /*maximize=*/false, /*is_first_step=*/false);
+    const auto update_by = [&](const auto& lr) {
+      at::_fused_sgd_(
+          lists.parameters, lists.gradients, lists.state.empty() ? none : lists.state[0],
+          lists.weight_decay, config_.momentum, lr, /*dampening=*/0, config_.nesterov,
+          /*maximize=*/false, /*is_first_step=*/false, /*grad_scale=*/{}, rate.found_inf);
+    };
+    if (rate.on_device.defined()) {
+      update_by(rate.on_device);
+    } else {
+      update_by(rate.value);
+    }
   }
 
  private:
-  void update_unfused(UpdateLists& lists, double lr) const {
+  void update_unfused(UpdateLists& lists, const Rate& rate) const {
     if (lists.weight_decay != 0) {
       lists.gradients = at::_foreach_add(lists.gradients, lists.parameters, lists.weight_decay);
     }
@@ -42,7 +52,7 @@ class Sgd : public ForeachOptimizer {
       lists.gradients =
           config_.nesterov ? at::_foreach_add(lists.gradients, buffer, config_.momentum) : buffer;
     }
-    at::_foreach_add_(lists.parameters, lists.gradients, -lr);
+    descend(lists.parameters, lists.gradients, rate);
   }
 
   config::OptimizerConfig config_;

@@ -1,0 +1,123 @@
+#include "gpu/place_images.h"
+
+#include <array>
+#include <cstdint>
+#include <utility>
+
+#include "data/placement.h"
+#include "gpu/cuda_source.h"
+#include "gpu/kernel_cache.h"
+
+namespace kedge::gpu {
+namespace {
+
+constexpr unsigned kThreads = 256;
+
+// A block makes one image. The output's strides let one kernel write both memory layouts.
+constexpr char kSource[] = R"cuda(
+struct Placement {  // data/placement.h
+  int index, height, width, top, left, step_y, step_x, cut_top, cut_left, cut_bottom, cut_right;
+};
+
+struct Source {
+  const uint8* pixels;
+  int height, width, channels;
+};
+
+__device__ __forceinline__ int source_value(const Source& source, const Placement& p, int y, int x,
+                                            int c) {
+  const int from_y = p.top + y * p.step_y;
+  const int from_x = p.left + x * p.step_x;
+  if (from_y < 0 || from_y >= source.height || from_x < 0 || from_x >= source.width) {
+    return 0;
+  }
+  const int64 image = static_cast<int64>(p.index) * source.height * source.width;
+  return source.pixels[(image + from_y * source.width + from_x) * source.channels + c];
+}
+
+template <typename T>
+__device__ void place(const uint8* pixels, int height, int width, int channels,
+                      const Placement* placements, const float* scale, const float* shift, T* out,
+                      int64 stride_n, int64 stride_c, int64 stride_h, int64 stride_w) {
+  const Source source = {pixels, height, width, channels};
+  const Placement p = placements[blockIdx.x];
+  __shared__ unsigned sums[4];
+  const bool has_cut = p.cut_top < p.cut_bottom && p.cut_left < p.cut_right;
+  const int count = p.height * p.width;
+  if (has_cut) {
+    if (threadIdx.x < 4) {
+      sums[threadIdx.x] = 0;
+    }
+    __syncthreads();
+    for (int c = 0; c < channels; ++c) {
+      unsigned sum = 0;
+      for (int i = threadIdx.x; i < count; i += blockDim.x) {
+        sum += source_value(source, p, i / p.width, i % p.width, c);
+      }
+      for (int offset = 16; offset > 0; offset /= 2) {
+        sum += __shfl_down_sync(0xffffffffu, sum, offset);
+      }
+      if (threadIdx.x % 32 == 0) {
+        atomicAdd(&sums[c], sum);
+      }
+    }
+    __syncthreads();
+  }
+  for (int i = threadIdx.x; i < count * channels; i += blockDim.x) {
+    const int c = i % channels;
+    const int y = i / channels / p.width;
+    const int x = i / channels % p.width;
+    const bool is_cut = has_cut && y >= p.cut_top && y < p.cut_bottom && x >= p.cut_left &&
+                        x < p.cut_right;
+    const int value = is_cut ? static_cast<int>((sums[c] + count / 2) / count)
+                             : source_value(source, p, y, x, c);
+    // Two roundings, as the operations on tensors have.
+    const float normal =
+        __fadd_rn(__fmul_rn(static_cast<float>(value), scale[c]), shift[c]);
+    out[blockIdx.x * stride_n + c * stride_c + y * stride_h + x * stride_w] =
+        from_float<T>(normal);
+  }
+}
+
+#define PLACE(NAME, TYPE)                                                                       \
+  extern "C" __global__ void NAME(const uint8* pixels, int height, int width, int channels,     \
+                                  const Placement* placements, const float* scale,              \
+                                  const float* shift, TYPE* out, int64 stride_n, int64 stride_c, \
+                                  int64 stride_h, int64 stride_w) {                             \
+    place(pixels, height, width, channels, placements, scale, shift, out, stride_n, stride_c,   \
+          stride_h, stride_w);                                                                  \
+  }
+PLACE(place_float, float)
+PLACE(place_bfloat16, bfloat16)
+)cuda";
+
+}  // namespace
+
+Result<PlaceImages> PlaceImages::make(Plugin& plugin) {
+  const std::string source = kCudaPrelude + kSource;
+  auto to_float = KEDGE_TRY(make_kernel(plugin, source, "place_float"));
+  auto to_bfloat16 = KEDGE_TRY(make_kernel(plugin, source, "place_bfloat16"));
+  return PlaceImages(std::move(to_float), std::move(to_bfloat16));
+}
+
+void PlaceImages::operator()(const at::Tensor& pixels_NHWC, const at::Tensor& placements,
+                             const Normalise& normalise, at::Tensor& out_BCHW) {
+  const void* pixels = pixels_NHWC.const_data_ptr();
+  const void* placed = placements.const_data_ptr();
+  const void* scale = normalise.scale.const_data_ptr();
+  const void* shift = normalise.shift.const_data_ptr();
+  void* out = out_BCHW.mutable_data_ptr();
+  auto height = static_cast<int>(pixels_NHWC.size(1));
+  auto width = static_cast<int>(pixels_NHWC.size(2));
+  auto channels = static_cast<int>(pixels_NHWC.size(3));
+  std::array<std::int64_t, 4> strides{out_BCHW.stride(0), out_BCHW.stride(1), out_BCHW.stride(2),
+                                      out_BCHW.stride(3)};
+  std::array<void*, 12> arguments = {&pixels,     &height,     &width,      &channels,
+                                     &placed,     &scale,      &shift,      &out,
+                                     &strides[0], &strides[1], &strides[2], &strides[3]};
+  Kernel& kernel = out_BCHW.scalar_type() == at::kBFloat16 ? *to_bfloat16_ : *to_float_;
+  kernel.launch({.blocks = static_cast<unsigned>(out_BCHW.size(0)), .threads = kThreads},
+                arguments.data());
+}
+
+}  // namespace kedge::gpu

@@ -1,0 +1,37 @@
+// Cuts a batch out of images that are all in the GPU's memory: gathered, cropped, mirrored, painted
+// over, normalised and converted in one kernel.
+#pragma once
+
+#include <memory>
+
+#include <ATen/core/Tensor.h>
+
+#include "core/result.h"
+#include "gpu/plugin.h"
+
+namespace kedge::gpu {
+
+class PlaceImages {
+ public:
+  struct Normalise {
+    at::Tensor scale;  // float [C]
+    at::Tensor shift;
+  };
+
+  static Result<PlaceImages> make(Plugin& plugin);
+
+  // `pixels_NHWC` is the whole set, 8-bit; `placements` the bytes of data::Placement [B], on the
+  // device. Fills `out_BCHW`, float or bfloat16, contiguous or channels-last, with
+  // pixel * scale + shift: the same bits as data::render() and two float32 operations give.
+  void operator()(const at::Tensor& pixels_NHWC, const at::Tensor& placements,
+                  const Normalise& normalise, at::Tensor& out_BCHW);
+
+ private:
+  PlaceImages(std::unique_ptr<Kernel> to_float, std::unique_ptr<Kernel> to_bfloat16)
+      : to_float_(std::move(to_float)), to_bfloat16_(std::move(to_bfloat16)) {}
+
+  std::unique_ptr<Kernel> to_float_;
+  std::unique_ptr<Kernel> to_bfloat16_;
+};
+
+}  // namespace kedge::gpu
