@@ -70,7 +70,7 @@ struct JobConfig {
   std::int64_t retries = 0;
   bool resumable = false;
   Continuation continuation = Continuation::Requeue;
-  Seconds grace = {120};
+  Seconds grace = {0};
   Seconds checkpoint_every = {0};
   JobLength length = JobLength::Auto;
   bool backfill = false;
@@ -149,7 +149,8 @@ struct JobConfig {
             "how a job that saved and stopped goes on, on Slurm: requeue the same job, or chain: "
             "submit a follower, where the site forbids requeueing");
     s.field("grace", grace,
-            "how long before the time limit the job is told to save; must exceed a save",
+            "how long before the time limit a job is told to save; must exceed a save; 0: kedge "
+            "train works it out by itself, other programs get 2 minutes",
             at_least(0));
     s.field("checkpoint_every", checkpoint_every,
             "save and exit with 85 after this long, so that HTCondor fetches the checkpoint and "
