@@ -38,6 +38,7 @@ constexpr auto kVerbs = std::to_array<Verb>({
     {"server", "keep runs and show them: the tracking server", run_server},
     {"artifact", "versioned files on a tracking server", run_artifact},
     {"sync", "send runs to a tracking server", run_sync},
+    {"task", "what runs inside a job, around its program", run_task},
     {"list", "what models, optimizers, ... there are", run_list},
 });
 

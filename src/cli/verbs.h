@@ -22,6 +22,7 @@ int run_server(Args args);
 int run_server_store(const std::string& word, Args args);  // backup, restore, check
 int run_sweep(Args args);
 int run_sync(Args args);
+int run_task(Args args);
 
 // Becomes `kedge-train VERB ARGS...`, which is beside this program.
 int run_in_kedge_train(const std::string& verb, Args args);

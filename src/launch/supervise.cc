@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,8 +17,10 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/file.h"
@@ -99,6 +102,35 @@ struct ChildOutputs {
 
 void ignore_line(std::string_view) {}
 
+// Our children: as we are their subreaper, all that the program started and did not wait for.
+std::vector<pid_t> find_children() {
+  std::vector<pid_t> children;
+  const auto text = read_file("/proc/self/task/" + std::to_string(::getpid()) + "/children");
+  std::istringstream words(text.value_or(""));
+  for (pid_t child = 0; words >> child;) {
+    children.push_back(child);
+  }
+  return children;
+}
+
+// The children of those that are ended become ours in turn.
+void end_leftovers() {
+  constexpr int kRoundsMax = 200;
+  for (int round = 0; round < kRoundsMax; ++round) {
+    const std::vector<pid_t> children = find_children();
+    if (children.empty()) {
+      return;
+    }
+    for (const pid_t child : children) {
+      ::kill(child, round < kRoundsMax / 4 ? SIGTERM : SIGKILL);
+    }
+    const timespec moment{.tv_sec = 0, .tv_nsec = 10'000'000};
+    ::nanosleep(&moment, nullptr);
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+  }
+}
+
 // The program while it runs.
 class Supervision {
  public:
@@ -107,13 +139,20 @@ class Supervision {
       : channels_(std::move(channels)),
         splitters_(channels_.size(), LineSplitter(program.on_line ? program.on_line : ignore_line)),
         signal_fd_(::signalfd(-1, &signals.held(), SFD_CLOEXEC | SFD_NONBLOCK)),
-        child_(child) {}
+        child_(child),
+        program_(program) {
+    if (program.stop_at) {
+      deadline_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                     *program.stop_at - std::chrono::system_clock::now());
+    }
+  }
 
-  int run() {
+  ProgramEnd run() {
     while (!exit_code_ || (has_open_channel() && Clock::now() < deadline_)) {
       wait();
       read_signals();
       pass_output();
+      stop_in_time();
     }
     if (has_open_channel()) {
       warn("processes that the program left behind are still printing; they are on their own now");
@@ -121,7 +160,8 @@ class Supervision {
     for (LineSplitter& splitter : splitters_) {
       splitter.finish();
     }
-    return *exit_code_;
+    return {
+        .exit_code = *exit_code_, .was_stopped = is_told_to_stop_, .was_signalled = was_signalled_};
   }
 
  private:
@@ -136,8 +176,18 @@ class Supervision {
     }
     fds_.push_back({signal_fd_.get(), POLLIN, 0});
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline_ - Clock::now());
-    ::poll(fds_.data(), fds_.size(),
-           exit_code_ ? static_cast<int>(std::max(left.count(), 0L)) : -1);
+    // poll() counts in int; whoever waits longer comes back here.
+    const auto wait_ms = static_cast<int>(std::clamp(left.count(), 0L, 3'600'000L));
+    ::poll(fds_.data(), fds_.size(), exit_code_ || program_.stop_at ? wait_ms : -1);
+  }
+
+  void stop_in_time() {
+    if (exit_code_ || !program_.stop_at || Clock::now() < deadline_) {
+      return;
+    }
+    ::kill(child_, is_told_to_stop_ ? SIGKILL : SIGTERM);
+    is_told_to_stop_ = true;
+    deadline_ = Clock::now() + program_.stop_patience;
   }
 
   void pass_output() {
@@ -172,6 +222,7 @@ class Supervision {
     if (!exit_code_ && !is_told && !is_ignored(number)) {
       ::kill(child_, number);
     }
+    was_signalled_ = was_signalled_ || number == SIGTERM || number == SIGINT || number == SIGUSR1;
   }
 
   void reap() {
@@ -185,6 +236,9 @@ class Supervision {
       }
       exit_code_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
       deadline_ = Clock::now() + kPatience;
+      if (program_.ends_leftovers) {
+        end_leftovers();
+      }
       return;
     }
   }
@@ -194,8 +248,11 @@ class Supervision {
   OwnedFd signal_fd_;
   pid_t child_;
   std::vector<pollfd> fds_;
+  const Program& program_;
   std::optional<int> exit_code_;
-  Clock::time_point deadline_;
+  bool is_told_to_stop_ = false;
+  bool was_signalled_ = false;
+  Clock::time_point deadline_;  // of the program, then of its output
 };
 
 }  // namespace
@@ -220,6 +277,10 @@ bool HeldSignals::has_stop() const {
 }
 
 Result<int> supervise(const Program& program, const HeldSignals& signals) {
+  return KEDGE_TRY(supervise_to_end(program, signals)).exit_code;
+}
+
+Result<ProgramEnd> supervise_to_end(const Program& program, const HeldSignals& signals) {
   const std::optional<Path> found = find_program(program.args.front());
   if (!found) {
     return fail(ErrorKind::NotFound,
@@ -227,9 +288,13 @@ Result<int> supervise(const Program& program, const HeldSignals& signals) {
   }
   ChildPlan plan = make_plan(program, std::filesystem::absolute(*found));
   ChildEnds ends;
-  std::vector<OutputChannel> channels = KEDGE_TRY(make_output_channels(ends));
+  std::vector<OutputChannel> channels =
+      KEDGE_TRY(program.is_passed_on ? make_output_channels(ends) : make_silent_channel(ends));
   Pipe failure = KEDGE_TRY(make_pipe());
   ::signal(SIGPIPE, SIG_IGN);
+  if (program.ends_leftovers) {
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  }
   const pid_t child = ::fork();
   if (child < 0) {
     return fail(ErrorKind::Io, fmt::format("cannot start {}: {}", plan.file, std::strerror(errno)));

@@ -4,8 +4,10 @@
 // prints is told.
 #pragma once
 
+#include <chrono>
 #include <csignal>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -43,10 +45,25 @@ struct Program {
   std::vector<std::pair<std::string, std::string>> variables = {};  // added to the environment
   std::function<void(std::string_view line)> on_line = {};
   std::function<void(pid_t child)> on_start = {};
+  bool is_passed_on = true;  // what it prints goes to our output; false: to on_line alone
+  // Processes that it leaves behind are ended with it, however they detached themselves.
+  bool ends_leftovers = false;
+  // When it is told to stop (SIGTERM), and how long it then has before SIGKILL.
+  std::optional<std::chrono::system_clock::time_point> stop_at = {};
+  std::chrono::milliseconds stop_patience = std::chrono::seconds(30);
+};
+
+struct ProgramEnd {
+  int exit_code = 0;           // 128 + n when signal n ended it
+  bool was_stopped = false;    // stop_at came
+  bool was_signalled = false;  // somebody sent us SIGTERM, SIGINT or SIGUSR1 and it was told
 };
 
 // The exit code, 128 + n when signal n ended it. What the program's own children still print is
 // waited for at most a few seconds. Errors: NotFound, or why it cannot be started.
 Result<int> supervise(const Program& program, const HeldSignals& signals);
+
+// The same, with how it came to its end.
+Result<ProgramEnd> supervise_to_end(const Program& program, const HeldSignals& signals);
 
 }  // namespace kedge::launch

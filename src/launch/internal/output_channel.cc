@@ -105,7 +105,7 @@ std::string_view OutputChannel::pass() {
     return {};
   }
   const std::string_view bytes(buffer_.data(), static_cast<std::size_t>(count));
-  if (!write_on(bytes)) {
+  if (target_ >= 0 && !write_on(bytes)) {
     source_ = OwnedFd();  // so that the program hears of it: SIGPIPE
   }
   return bytes;
@@ -150,6 +150,15 @@ Result<std::vector<OutputChannel>> make_output_channels(ChildEnds& ends) {
   Ends errors = KEDGE_TRY(make_ends(STDERR_FILENO));
   channels.push_back(std::move(errors.channel));
   ends.errors = std::move(errors.child);
+  return channels;
+}
+
+Result<std::vector<OutputChannel>> make_silent_channel(ChildEnds& ends) {
+  Pipe pipe = KEDGE_TRY(make_pipe());
+  std::vector<OutputChannel> channels;
+  channels.emplace_back(std::move(pipe.read), -1, false);
+  ends.output = std::move(pipe.write);
+  ends.errors = OwnedFd(::fcntl(ends.output.get(), F_DUPFD_CLOEXEC, 3));
   return channels;
 }
 

@@ -18,7 +18,7 @@ Result<Pipe> make_pipe();
 
 class OutputChannel {
  public:
-  // Reads from `source`, writes to the descriptor `target`, which stays open.
+  // Reads from `source`, writes to the descriptor `target`, which stays open; below 0: to none.
   OutputChannel(OwnedFd source, int target, bool is_terminal);
 
   // Passes on what there is, and returns it: it is valid until the next call.
@@ -49,5 +49,8 @@ struct ChildEnds {
 
 // One for both when our two are one, so that the order of what it prints stays.
 Result<std::vector<OutputChannel>> make_output_channels(ChildEnds& ends);
+
+// One for both, that passes nothing on.
+Result<std::vector<OutputChannel>> make_silent_channel(ChildEnds& ends);
 
 }  // namespace kedge::launch

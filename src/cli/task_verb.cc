@@ -1,0 +1,66 @@
+#include <algorithm>
+#include <string>
+
+#include "cli/shared/arguments.h"
+#include "cli/verbs.h"
+#include "core/result.h"
+#include "core/units.h"
+#include "launch/task_run.h"
+
+namespace kedge::cli {
+namespace {
+
+// As shells, env and timeout say it.
+constexpr int kExitCannotStart = 126;
+constexpr int kExitNoProgram = 127;
+
+const VerbHelp kHelp = {
+    .usage = "kedge task [options] -- PROGRAM [ARGS ...]",
+    .text =
+        "What runs inside a job, around its program: `kedge submit` writes it into the job's "
+        "script.\nSignals and the exit code are passed on; helpers that the program leaves behind "
+        "end with it;\n{task} and {item} in its words are those of the array's task.",
+    .flags = {{"--stamp", "", "put time and host before each line, and stars for secrets"},
+              {"--resumable", "",
+               "stopped at a time limit, or told to stop, it is to be run again: exit code 85"},
+              {"--limit", "TIME", "stop the program after this long: exit code 124, or 85"},
+              {"--grace", "TIME", "stop it so long before the scheduler's limit (2m)"}}};
+
+Result<launch::TaskRun> task_of(const Arguments& arguments, Args command) {
+  return launch::TaskRun{.command = {command.begin(), command.end()},
+                         .is_stamped = arguments.has("--stamp"),
+                         .is_resumable = arguments.has("--resumable"),
+                         .grace = KEDGE_TRY(parse_seconds(arguments.value("--grace", "0"))),
+                         .limit = KEDGE_TRY(parse_seconds(arguments.value("--limit", "0")))};
+}
+
+}  // namespace
+
+int run_task(Args args) {
+  const auto end = std::ranges::find(args, "--");
+  const auto arguments = parse_or_help(Args(args.begin(), end), kHelp);
+  if (!arguments) {
+    return report(arguments.error());
+  }
+  if (!*arguments) {
+    return kExitDone;
+  }
+  const Args command = end == args.end() ? Args() : Args(end + 1, args.end());
+  if (command.empty()) {
+    return report({ErrorKind::Usage, "task needs a program behind --",
+                   "for example: kedge task --limit 4h --resumable -- python train.py"});
+  }
+  const auto task = task_of(**arguments, command);
+  if (!task) {
+    return report(task.error());
+  }
+  const launch::HeldSignals signals;
+  const auto exit_code = launch::run_task(*task, signals);
+  if (!exit_code) {
+    report(exit_code.error());
+    return exit_code.error().kind == ErrorKind::NotFound ? kExitNoProgram : kExitCannotStart;
+  }
+  return *exit_code;
+}
+
+}  // namespace kedge::cli
