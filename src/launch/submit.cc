@@ -49,6 +49,7 @@ Result<std::map<std::string, std::string>> find_dependencies(const JobBook& book
 Result<void> write_files(const JobRecord& record, const Rendering& rendering) {
   KEDGE_TRY(make_dirs(record.folder / "logs"));
   KEDGE_TRY(make_dirs(record.folder / "ends"));
+  KEDGE_TRY(make_dirs(record.folder / "owners"));
   if (!rendering.output.empty()) {
     KEDGE_TRY(make_dirs(Path(rendering.output).parent_path()));
   }
