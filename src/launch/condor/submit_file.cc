@@ -55,6 +55,12 @@ class Writer {
     }
   }
 
+  void add_choice(std::string_view key, std::optional<bool> value) {
+    if (value) {
+      add(key, *value ? "true" : "false");
+    }
+  }
+
   void begin_part() {
     if (!text_.empty() && !text_.ends_with("\n\n")) {
       text_ += "\n";
@@ -184,6 +190,7 @@ Result<void> Writer::write_files() {
   add_if("stream_output", file_.streams_output);
   add_if("stream_error", file_.streams_error);
   KEDGE_TRY(add_path("batch_name", file_.batch_name));
+  KEDGE_TRY(add_path("accounting_group", file_.accounting_group));
 
   begin_part();
   const Transfer& transfer = file_.transfer;
@@ -273,16 +280,15 @@ void Writer::write_site() {
   // CHTC's pages write it in both ways, and a pool's policy reads only one of them.
   add_if("+is_resumable", site.is_resumable);
   add_if("+IsResumable", site.is_resumable);
-  add_if("+WantFlocking", site.wants_flocking);
-  add_if("+WantGlidein", site.wants_glidein);
-  if (site.wants_campus_pools) {
-    add("want_campus_pools", *site.wants_campus_pools ? "true" : "false");
-  }
-  if (site.wants_ospool) {
-    add("want_ospool", *site.wants_ospool ? "true" : "false");
-  }
+  add_choice("+WantFlocking", site.wants_flocking);
+  add_choice("+WantGlidein", site.wants_glidein);
+  add_choice("want_campus_pools", site.wants_campus_pools);
+  add_choice("want_ospool", site.wants_ospool);
   for (const auto& [name, expression] : file_.attributes) {
     add("+" + name, expression);
+  }
+  for (const std::string& line : file_.lines) {
+    text_ += line + "\n";
   }
 }
 
@@ -295,7 +301,11 @@ void Writer::write_rules() {
   add_number("max_retries", file_.max_retries);
   add_number("max_materialize", file_.max_materialize);
   add_number("allowed_execute_duration", file_.allowed_execute_s);
+  add_number("allowed_job_duration", file_.allowed_job_s);
   add_number("job_max_vacate_time", file_.max_vacate_s);
+  if (!file_.periodic_remove.empty()) {
+    add("periodic_remove", file_.periodic_remove);
+  }
 }
 
 // A row is cut at commas and white space; only the last variable takes the rest of it.

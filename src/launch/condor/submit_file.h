@@ -48,8 +48,8 @@ struct SiteFlags {
   std::string gpu_job_length = "";  // short | medium | long
   // May run as backfill on machines whose owners can take them back at any time.
   bool is_resumable = false;
-  bool wants_flocking = false;
-  bool wants_glidein = false;
+  std::optional<bool> wants_flocking = {};
+  std::optional<bool> wants_glidein = {};
   std::optional<bool> wants_campus_pools = {};
   std::optional<bool> wants_ospool = {};
 };
@@ -81,6 +81,7 @@ struct SubmitFile {
   bool streams_output = false;
   bool streams_error = false;
   std::string batch_name = "";
+  std::string accounting_group = "";
   Requests requests = {};
   GpuRequirements gpu = {};
   std::vector<std::string> requirements = {};  // expressions that must all hold
@@ -88,10 +89,13 @@ struct SubmitFile {
   std::optional<int> checkpoint_exit_code = {};
   std::int64_t max_retries = 0;
   std::int64_t max_materialize = 0;  // jobs in the queue at once; 0: all
-  std::int64_t allowed_execute_s = 0;
+  std::int64_t allowed_execute_s = 0;  // of each start; beyond it the job is held
+  std::int64_t allowed_job_s = 0;      // of each match, restarts in place included
+  std::string periodic_remove = "";    // expression
   std::int64_t max_vacate_s = 0;
   SiteFlags site = {};
   std::map<std::string, std::string> attributes = {};  // name, expression: +Name = expression
+  std::vector<std::string> lines = {};                 // of the submit language, as they are
   Queue queue = {};
 };
 

@@ -64,6 +64,7 @@ SubmitFile every_key() {
   file.streams_output = true;
   file.streams_error = true;
   file.batch_name = "grid";
+  file.accounting_group = "physics";
   file.requests = {
       .cpus = 4, .memory_mb = 2048, .disk_mb = 500, .gpus = 2, .can_be_overridden = true};
   file.gpu = {.least_capability = Capability{7, 0},
@@ -78,13 +79,16 @@ SubmitFile every_key() {
   file.max_retries = 3;
   file.max_materialize = 8;
   file.allowed_execute_s = 43200;
+  file.allowed_job_s = 86400;
   file.max_vacate_s = 120;
+  file.periodic_remove = "JobStatus == 5 && HoldReasonCode == 47";
   file.site = {.gpu_job_length = "long",
                .wants_flocking = true,
-               .wants_glidein = true,
+               .wants_glidein = false,
                .wants_campus_pools = true,
                .wants_ospool = false};
   file.attributes = {{"KedgeMark", class_ad_string("kedge:k3y/1")}};
+  file.lines = {"concurrency_limits = licence:2"};
   file.queue = {.kind = QueueKind::FromRows,
                 .variables = {"lr", "state"},
                 .rows = {{"0.1", "Wisconsin"}, {"0.01", "New York"}}};
