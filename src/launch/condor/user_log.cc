@@ -149,9 +149,31 @@ void keep_largest(std::map<std::string, ResourceUse>& all,
   }
 }
 
+// "Usr 0 00:00:12, Sys 0 00:00:01  -  Total Remote Usage": days, then a clock.
+std::optional<double> parse_cpu_time(const std::string& line) {
+  long ud = 0, uh = 0, um = 0, us = 0, sd = 0, sh = 0, sm = 0, ss = 0;
+  int end = 0;
+  const int count = std::sscanf(line.c_str(), "Usr %ld %ld:%ld:%ld, Sys %ld %ld:%ld:%ld%n", &ud,
+                                &uh, &um, &us, &sd, &sh, &sm, &ss, &end);
+  if (count != 8 || line.find("Remote Usage", static_cast<std::size_t>(end)) == line.npos) {
+    return std::nullopt;
+  }
+  return static_cast<double>(((ud + sd) * 24 + uh + sh) * 3600 + (um + sm) * 60 + us + ss);
+}
+
+// Hold codes 46 and 47: the allowed job and execute duration were exceeded.
+bool is_over_limit(const Event& event) {
+  return std::ranges::any_of(event.details, [](const std::string& line) {
+    return line.starts_with("Code 46 ") || line.starts_with("Code 47 ");
+  });
+}
+
 void read_end(JobStory& story, const Event& event) {
   for (const std::string& line : event.details) {
     int number = 0;
+    if (const auto cpu_s = parse_cpu_time(line)) {
+      story.cpu_s = std::max(story.cpu_s.value_or(0), *cpu_s);
+    }
     if (std::sscanf(line.c_str(), "(%*d) Normal termination (return value %d)", &number) == 1) {
       story.exit_code = number;
     }
@@ -204,6 +226,7 @@ class Storyteller {
       case EventKind::Held:
         stop(event.time);
         story_.is_held = true;
+        story_.is_over_limit = is_over_limit(event);
         story_.reason = event.details.empty() ? "" : event.details.front();
         break;
       case EventKind::Released:

@@ -61,6 +61,7 @@ struct JobStory {
   bool is_running = false;
   bool is_held = false;
   bool is_removed = false;
+  bool is_over_limit = false;  // the last hold was for its allowed duration
   std::string reason = "";  // why it was held or removed
   std::optional<int> exit_code = {};
   std::optional<int> signal = {};
@@ -70,6 +71,7 @@ struct JobStory {
   std::optional<SystemTime> submitted = {};
   std::optional<SystemTime> first_start = {};
   std::optional<SystemTime> ended = {};
+  std::optional<double> cpu_s = {};
   double executing_s = 0;                             // over all starts
   std::string host = "";                              // the last one
   std::map<std::string, ResourceUse> resources = {};  // the largest use seen
