@@ -70,7 +70,7 @@ struct SubmitFile {
   Universe universe = Universe::Vanilla;
   std::string image = "";           // docker://, oras://, osdf://, file://, a .sif
   std::string docker_network = "";  // Docker alone: "host"
-  std::string executable;
+  std::string executable = "";
   bool transfers_executable = true;
   std::vector<std::string> arguments = {};
   std::map<std::string, std::string> environment = {};
@@ -88,7 +88,7 @@ struct SubmitFile {
   Transfer transfer = {};
   std::optional<int> checkpoint_exit_code = {};
   std::int64_t max_retries = 0;
-  std::int64_t max_materialize = 0;  // jobs in the queue at once; 0: all
+  std::int64_t max_materialize = 0;    // jobs in the queue at once; 0: all
   std::int64_t allowed_execute_s = 0;  // of each start; beyond it the job is held
   std::int64_t allowed_job_s = 0;      // of each match, restarts in place included
   std::string periodic_remove = "";    // expression

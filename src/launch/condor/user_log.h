@@ -62,7 +62,7 @@ struct JobStory {
   bool is_held = false;
   bool is_removed = false;
   bool is_over_limit = false;  // the last hold was for its allowed duration
-  std::string reason = "";  // why it was held or removed
+  std::string reason = "";     // why it was held or removed
   std::optional<int> exit_code = {};
   std::optional<int> signal = {};
   std::int64_t starts = 0;

@@ -1,0 +1,31 @@
+// The programs of HTCondor, called: condor_submit, condor_q, condor_history, condor_rm.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/file.h"
+#include "core/result.h"
+#include "launch/condor/job_ad.h"
+
+namespace kedge::launch::condor {
+
+// All errors of a schedd that does not answer are Unavailable.
+class Pool {
+ public:
+  static bool is_here();
+
+  // `condor_submit` in `folder`; the id of the cluster. Errors: Usage with what condor_submit says.
+  static Result<std::string> submit(const std::vector<std::string>& command, const Path& folder);
+
+  // Jobs in the queue for which the expression holds.
+  static Result<std::vector<JobAd>> query(const std::string& constraint);
+
+  // Jobs that have left the queue. Slow where a schedd's history is long.
+  static Result<std::vector<JobAd>> query_history(const std::string& constraint);
+
+  // That nothing fits is no error.
+  static Result<void> remove(const std::string& constraint);
+};
+
+}  // namespace kedge::launch::condor

@@ -1,0 +1,51 @@
+// What is where in the scratch folder of a slot. It is laid out like the folder that the job was
+// submitted from: inputs keep their relative paths, and words of the command that name files there
+// are made to name them here.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/file.h"
+#include "core/result.h"
+#include "launch/job_spec.h"
+#include "launch/launcher.h"
+
+namespace kedge::launch::condor {
+
+// Names in the job's folder and in the scratch folder.
+inline constexpr const char* kInputArchive = "inputs.tar";
+inline constexpr const char* kSoftwareArchive = "software.tar.gz";
+inline constexpr const char* kJobFiles = ".kedge/job";  // in the scratch folder
+
+// A file that is sent by itself: it is large, or has an address.
+struct SentInput {
+  std::string source;  // absolute path or address
+  std::string place;   // relative to the scratch folder
+};
+
+// A file or folder that travels inside the archive.
+struct PackedInput {
+  Path folder;       // tar -C
+  std::string name;  // relative to it, and to the scratch folder
+};
+
+struct Inputs {
+  std::vector<SentInput> sent;
+  std::vector<PackedInput> packed;
+};
+
+// Files from this size are sent by themselves: packing would only copy them.
+inline constexpr std::uint64_t kSentAlone_bytes = 64'000'000;
+
+// Errors: Usage, for an input that is not there.
+Result<Inputs> sort_inputs(const JobSpec& spec);
+
+// The word of a command as it must be in the slot.
+std::string word_inside(std::string_view word, const JobSpec& spec, const SubmissionPlace& place);
+
+// Folders and files that come home, relative; the run folder of kedge train among them.
+std::vector<std::string> outputs_of(const JobSpec& spec);
+
+}  // namespace kedge::launch::condor

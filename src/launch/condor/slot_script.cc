@@ -1,0 +1,137 @@
+#include "launch/condor/slot_script.h"
+
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "launch/job_script.h"
+#include "launch/shell_text.h"
+
+namespace kedge::launch::condor {
+namespace {
+
+constexpr const char* kUnpack = R"sh(
+# What came along. A job that exited with 85 starts again in the same folder, where this is done.
+unpack() { [ ! -e "$1" ] || { mkdir -p "$2" && tar -xf "$1" -C "$2" && rm "$1"; }; }
+place() { [ ! -e "$1" ] || [ "$1" = "$2" ] || { mkdir -p "$(dirname "$2")" && mv "$1" "$2"; }; }
+)sh";
+
+// HTCondor tells only this process to stop; the command saves and ends, and its exit code is ours.
+constexpr const char* kRun = R"sh(
+trap 'kill -TERM "$child" 2>/dev/null' TERM INT HUP
+"${command[@]}" &
+child=$!
+wait "$child"
+code=$?
+while kill -0 "$child" 2>/dev/null; do
+  wait "$child"
+  code=$?
+done
+)sh";
+
+// An output that is missing would put the job on hold and hide how it ended.
+constexpr const char* kCheckOutputs = R"sh(for output in "${outputs[@]}"; do
+  if [ ! -e "$output" ]; then
+    echo "kedge: the job made no '$output'" >&2
+    mkdir -p "$output"
+    [ "$code" != 0 ] || code=1
+  fi
+done
+)sh";
+
+std::string export_line(std::string_view name, std::string_view value) {
+  return fmt::format("export {}={}\n", name, quote_for_shell(value));
+}
+
+std::string render_unpacking(const Inputs& inputs) {
+  std::string text = kUnpack;
+  text += fmt::format("unpack {} . || exit\n", kInputArchive);
+  text += fmt::format("unpack {} .kedge || exit\n", kSoftwareArchive);
+  for (const SentInput& input : inputs.sent) {
+    const std::string name = input.source.substr(input.source.rfind('/') + 1);
+    if (name != input.place) {
+      text +=
+          fmt::format("place {} {} || exit\n", quote_for_shell(name), quote_for_shell(input.place));
+    }
+  }
+  text += "PATH=$PWD/.kedge/bin:$PATH\n";
+  return text;
+}
+
+std::string render_variables(const JobSpec& spec, const SubmissionPlace& place) {
+  std::string text = "\nexport PATH KEDGE_TASK=$task\n";
+  text += export_line("KEDGE_JOB", place.key);
+  text += export_line("KEDGE_TASKS", std::to_string(spec.task_count()));
+  for (const auto& variables : {spec.variables, spec.wants.env}) {
+    for (const auto& [name, value] : variables) {
+      text += export_line(name, word_inside(value, spec, place));
+    }
+  }
+  const double every_s = checkpoint_every_s(spec);
+  if (spec.is_kedge) {
+    text += export_line("KEDGE__JOB__CHECKPOINT_EVERY", fmt::format("{:.0f}s", every_s));
+  } else if (spec.is_resumable()) {
+    text += fmt::format("export KEDGE_JOB_END=$(($(date +%s) + {:.0f}))\n", every_s);
+  }
+  return text;
+}
+
+std::string render_setup(const JobSpec& spec, const SubmissionPlace& place) {
+  std::string text;
+  for (const std::string& module : spec.wants.modules) {
+    text += fmt::format("module load {} || exit\n", quote_for_shell(module));
+  }
+  if (!spec.wants.conda.empty()) {
+    text += fmt::format("eval \"$(conda shell.bash hook)\" || exit\nconda activate {} || exit\n",
+                        quote_for_shell(spec.wants.conda));
+  }
+  if (!spec.wants.venv.empty()) {
+    text += fmt::format(". {}/bin/activate || exit\n",
+                        quote_for_shell(word_inside(spec.wants.venv, spec, place)));
+  }
+  for (const std::string& line : spec.wants.setup) {
+    text += line + " || exit\n";
+  }
+  return text;
+}
+
+std::string array_line(std::string_view name, const std::vector<std::string>& words) {
+  return fmt::format("{}=({})\n", name, join_for_shell(words));
+}
+
+}  // namespace
+
+double checkpoint_every_s(const JobSpec& spec) {
+  const double asked = spec.wants.checkpoint_every.value;
+  return asked > 0 ? asked : kCheckpointEvery_s;
+}
+
+std::string render_slot_script(const JobSpec& spec, const SubmissionPlace& place,
+                               const Inputs& inputs) {
+  std::string text = fmt::format(
+      "#!/bin/bash\n# Job {} of kedge in the scratch folder of an HTCondor slot; "
+      "the argument is the task.\nexec 2>&1\ntask=$1\ncd \"${{_CONDOR_SCRATCH_DIR:-.}}\" || exit\n",
+      place.key);
+  text += render_unpacking(inputs);
+  text += render_variables(spec, place);
+  text += render_setup(spec, place);
+
+  const std::vector<std::string> outputs = outputs_of(spec);
+  if (spec.is_kedge) {
+    for (const std::string& output : outputs) {
+      text += fmt::format("mkdir -p {}\n", quote_for_shell(output));
+    }
+  }
+  std::vector<std::string> words = task_words(spec, place, {.kedge = "kedge"});
+  for (std::string& word : words) {
+    word = word_inside(word, spec, place);
+  }
+  text += "\n" + array_line("command", words);
+  text += array_line("outputs", outputs);
+  text += kRun;
+  text += kCheckOutputs;
+  text += "exit \"$code\"\n";
+  return text;
+}
+
+}  // namespace kedge::launch::condor

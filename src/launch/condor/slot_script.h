@@ -1,0 +1,23 @@
+// The program that HTCondor starts in a slot: a bash script that unpacks what came along, makes the
+// job's surroundings, runs the command, hands SIGTERM on to it and ends with its exit code.
+#pragma once
+
+#include <string>
+
+#include "core/result.h"
+#include "launch/condor/sandbox.h"
+#include "launch/job_spec.h"
+#include "launch/launcher.h"
+
+namespace kedge::launch::condor {
+
+// How often a job saves and exits with 85 when job.checkpoint_every does not say. HTCondor's manual
+// proposes an hour: each time, the run folder travels to the submit machine.
+inline constexpr double kCheckpointEvery_s = 3600;
+
+double checkpoint_every_s(const JobSpec& spec);
+
+std::string render_slot_script(const JobSpec& spec, const SubmissionPlace& place,
+                               const Inputs& inputs);
+
+}  // namespace kedge::launch::condor

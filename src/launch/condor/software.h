@@ -1,0 +1,21 @@
+// kedge, kedge-train and its libtorch as one archive for machines that share no file system with
+// us: bin/kedge, bin/kedge-train (which finds lib/ beside itself), lib/*. Made once for each build
+// and kept in the user's cache.
+#pragma once
+
+#include "core/file.h"
+#include "core/result.h"
+
+namespace kedge::launch::condor {
+
+struct SoftwareOptions {
+  Path kedge;               // absolute; kedge-train is looked for beside it
+  bool has_trainer = true;  // false: bin/kedge alone
+  Path cache = {};          // empty: $XDG_CACHE_HOME/kedge, ~/.cache/kedge
+};
+
+// The archive's path; it is made when it is not there yet. Errors: NotFound when there is no
+// kedge-train, Io, Unavailable when tar or ldd fails.
+Result<Path> make_software_archive(const SoftwareOptions& options);
+
+}  // namespace kedge::launch::condor

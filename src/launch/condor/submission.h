@@ -1,0 +1,27 @@
+// A job of the book as HTCondor gets it: submit file and slot script.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "launch/condor/submit_file.h"
+#include "launch/job_spec.h"
+#include "launch/launcher.h"
+
+namespace kedge::launch::condor {
+
+inline constexpr const char* kSlotScript = "slot.sh";
+
+// Names in the job's folder; a retry leaves those of the try before as they are.
+std::string submit_file_name(std::int64_t submission);
+std::string user_log_name(std::int64_t submission);
+
+// Errors: Usage, for what HTCondor has no words for (several machines) or kedge no sense for.
+Result<SubmitFile> make_submit_file(const JobSpec& spec, const SubmissionPlace& place);
+
+// What the user should know before submitting: parts of the job section without effect here, GPUs
+// that nothing known has.
+std::vector<std::string> notes_on(const JobSpec& spec);
+
+}  // namespace kedge::launch::condor
