@@ -1,5 +1,6 @@
 #include "launch/condor/packing.h"
 
+#include <array>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -17,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Of the job's own folder: what the command may read. Not what was submitted, and no secrets.
-constexpr std::array kTaken = {"config.yaml", "items"};
+constexpr std::array kTaken = {"config.yaml", kItems};
 
 Result<void> pack_inputs(const JobSpec& spec, const Path& folder, const Path& archive) {
   std::vector<std::string> args = {"tar", "--create", "--file", archive.string()};

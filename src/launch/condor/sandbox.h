@@ -16,6 +16,7 @@ namespace kedge::launch::condor {
 
 // Names in the job's folder and in the scratch folder.
 inline constexpr const char* kInputArchive = "inputs.tar";
+inline constexpr const char* kItems = "items";  // a line per task of an array
 inline constexpr const char* kSoftwareArchive = "software.tar.gz";
 inline constexpr const char* kJobFiles = ".kedge/job";  // in the scratch folder
 

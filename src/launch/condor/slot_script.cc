@@ -67,11 +67,13 @@ std::string render_variables(const JobSpec& spec, const SubmissionPlace& place) 
       text += export_line(name, word_inside(value, spec, place));
     }
   }
-  const double every_s = checkpoint_every_s(spec);
   if (spec.is_kedge) {
-    text += export_line("KEDGE__JOB__CHECKPOINT_EVERY", fmt::format("{:.0f}s", every_s));
-  } else if (spec.is_resumable()) {
-    text += fmt::format("export KEDGE_JOB_END=$(($(date +%s) + {:.0f}))\n", every_s);
+    text += export_line("KEDGE__JOB__CHECKPOINT_EVERY",
+                        fmt::format("{:.0f}s", checkpoint_every_s(spec)));
+  }
+  if (!spec.items.empty()) {
+    text += fmt::format("KEDGE_ITEM=$(sed -n \"$((task + 1))p\" {}/{})\nexport KEDGE_ITEM\n",
+                        kJobFiles, kItems);
   }
   return text;
 }
@@ -93,6 +95,18 @@ std::string render_setup(const JobSpec& spec, const SubmissionPlace& place) {
     text += line + " || exit\n";
   }
   return text;
+}
+
+// kedge train looks at its clock itself; other programs are stopped.
+std::vector<std::string> command_words(const JobSpec& spec, const SubmissionPlace& place) {
+  std::vector<std::string> words = task_words(spec, place, {.kedge = "kedge"});
+  if (spec.wants.resumable && !spec.is_kedge) {
+    words.insert(words.begin() + 2, fmt::format("--limit={:.0f}s", checkpoint_every_s(spec)));
+  }
+  for (std::string& word : words) {
+    word = word_inside(word, spec, place);
+  }
+  return words;
 }
 
 std::string array_line(std::string_view name, const std::vector<std::string>& words) {
@@ -122,11 +136,7 @@ std::string render_slot_script(const JobSpec& spec, const SubmissionPlace& place
       text += fmt::format("mkdir -p {}\n", quote_for_shell(output));
     }
   }
-  std::vector<std::string> words = task_words(spec, place, {.kedge = "kedge"});
-  for (std::string& word : words) {
-    word = word_inside(word, spec, place);
-  }
-  text += "\n" + array_line("command", words);
+  text += "\n" + array_line("command", command_words(spec, place));
   text += array_line("outputs", outputs);
   text += kRun;
   text += kCheckOutputs;

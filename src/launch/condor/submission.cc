@@ -156,7 +156,9 @@ void set_limits(SubmitFile& file, const JobSpec& spec) {
   const auto limit_s = static_cast<std::int64_t>(spec.wants.time.value);
   (spec.is_resumable() ? file.allowed_execute_s : file.allowed_job_s) = limit_s;
   file.periodic_remove = "JobStatus == 5 && (HoldReasonCode == 46 || HoldReasonCode == 47)";
-  file.max_vacate_s = static_cast<std::int64_t>(spec.wants.grace.value);
+  constexpr double kVacate_s = 120;
+  const double grace_s = spec.wants.grace.value > 0 ? spec.wants.grace.value : kVacate_s;
+  file.max_vacate_s = static_cast<std::int64_t>(grace_s);
   file.max_retries = spec.wants.retries;
   file.max_materialize = spec.is_array() ? spec.wants.at_once : 0;
 }
