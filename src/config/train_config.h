@@ -36,6 +36,7 @@ struct TrainConfig {
   bool deterministic = false;
   bool tf32 = true;
   bool graph = true;
+  bool fused = true;
   std::int64_t threads = 0;
   std::int64_t log_every = 50;
   std::int64_t eval_every = 1;
@@ -61,6 +62,7 @@ struct TrainConfig {
     s.field("deterministic", deterministic, "only algorithms whose result never varies");
     s.field("tf32", tf32, "TF32 matrix products on GPUs that have them");
     s.field("graph", graph, "on a GPU, record each step as one CUDA graph and replay it");
+    s.field("fused", fused, "on a GPU, use kernels of our own where several operations fit in one");
     s.field("threads", threads, "compute threads on the cpu; 0: all cores", at_least(0));
     s.field("log_every", log_every, "steps between logged values of the training loss",
             at_least(1));

@@ -32,6 +32,54 @@ __device__ __forceinline__ bfloat16 from_float<bfloat16>(float value) {
   }
   return {static_cast<unsigned short>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16)};
 }
+
+// Eight values are what a thread moves at once: 16 bytes of bfloat16.
+struct Eight {
+  float v[8];
+};
+
+__device__ __forceinline__ Eight load(const bfloat16* from) {
+  const uint4 raw = *reinterpret_cast<const uint4*>(from);
+  const unsigned words[4] = {raw.x, raw.y, raw.z, raw.w};
+  Eight out;
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    out.v[2 * i] = __uint_as_float(words[i] << 16);
+    out.v[2 * i + 1] = __uint_as_float(words[i] & 0xffff0000u);
+  }
+  return out;
+}
+
+__device__ __forceinline__ void store(bfloat16* to, const Eight& value) {
+  unsigned words[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;"
+        : "=r"(words[i])
+        : "f"(value.v[2 * i + 1]), "f"(value.v[2 * i]));
+  }
+  *reinterpret_cast<uint4*>(to) = make_uint4(words[0], words[1], words[2], words[3]);
+}
+
+__device__ __forceinline__ Eight load_floats(const float* from) {
+  const float4 a = reinterpret_cast<const float4*>(from)[0];
+  const float4 b = reinterpret_cast<const float4*>(from)[1];
+  return {{a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w}};
+}
+
+__device__ __forceinline__ void store_floats(float* to, const Eight& value) {
+  reinterpret_cast<float4*>(to)[0] =
+      make_float4(value.v[0], value.v[1], value.v[2], value.v[3]);
+  reinterpret_cast<float4*>(to)[1] =
+      make_float4(value.v[4], value.v[5], value.v[6], value.v[7]);
+}
+
+__device__ __forceinline__ float sum_of_warp(float value) {
+  for (int offset = 16; offset > 0; offset /= 2) {
+    value += __shfl_xor_sync(0xffffffffu, value, offset);
+  }
+  return value;
+}
 )cuda";
 
 }  // namespace kedge::gpu

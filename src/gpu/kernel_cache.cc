@@ -21,26 +21,28 @@ Path cache_folder() {
 
 }  // namespace
 
-Result<std::unique_ptr<Kernel>> make_kernel(Plugin& plugin, const std::string& source,
-                                            const std::string& function) {
+Result<Program> Program::make(Plugin& plugin, const std::string& source, const std::string& name) {
   Digest digest;
-  digest.add(fmt::format("{}\n{}\n{}", plugin.target(), function, source));
-  const std::string name = digest.text();
-  const Path path = cache_folder() / (name.substr(name.find(':') + 1) + ".cubin");
-  if (const auto cached = read_file(path)) {
-    // A damaged file fails to load and is made again.
-    if (auto kernel = plugin.load(*cached, function)) {
-      return kernel;
-    }
+  digest.add(fmt::format("{}\n{}", plugin.target(), source));
+  const std::string key = digest.text();
+  const Path path =
+      cache_folder() / fmt::format("{}-{}.cubin", name, key.substr(key.find(':') + 1));
+  // Files appear whole, by a rename; an empty one would be somebody else's.
+  if (auto cached = read_file(path); cached && !cached->empty()) {
+    return Program(plugin, std::move(*cached));
   }
-  const std::string code = KEDGE_TRY(plugin.compile(source, function));
+  std::string code = KEDGE_TRY(plugin.compile(source, name));
   // A cache that cannot be written costs time, nothing else.
   std::error_code ignored;
   std::filesystem::create_directories(path.parent_path(), ignored);
   if (!ignored) {
     static_cast<void>(write_file_atomic(path, code));
   }
-  return plugin.load(code, function);
+  return Program(plugin, std::move(code));
+}
+
+Result<std::unique_ptr<Kernel>> Program::kernel(const std::string& function) const {
+  return plugin_->load(code_, function);
 }
 
 }  // namespace kedge::gpu

@@ -1,7 +1,5 @@
 #include "gpu/place_images.h"
 
-#include <array>
-#include <cstdint>
 #include <utility>
 
 #include "data/placement.h"
@@ -94,30 +92,21 @@ PLACE(place_bfloat16, bfloat16)
 }  // namespace
 
 Result<PlaceImages> PlaceImages::make(Plugin& plugin) {
-  const std::string source = kCudaPrelude + kSource;
-  auto to_float = KEDGE_TRY(make_kernel(plugin, source, "place_float"));
-  auto to_bfloat16 = KEDGE_TRY(make_kernel(plugin, source, "place_bfloat16"));
+  const Program program = KEDGE_TRY(Program::make(plugin, kCudaPrelude + kSource, "place_images"));
+  auto to_float = KEDGE_TRY(program.kernel("place_float"));
+  auto to_bfloat16 = KEDGE_TRY(program.kernel("place_bfloat16"));
   return PlaceImages(std::move(to_float), std::move(to_bfloat16));
 }
 
 void PlaceImages::operator()(const at::Tensor& pixels_NHWC, const at::Tensor& placements,
                              const Normalise& normalise, at::Tensor& out_BCHW) {
-  const void* pixels = pixels_NHWC.const_data_ptr();
-  const void* placed = placements.const_data_ptr();
-  const void* scale = normalise.scale.const_data_ptr();
-  const void* shift = normalise.shift.const_data_ptr();
-  void* out = out_BCHW.mutable_data_ptr();
-  auto height = static_cast<int>(pixels_NHWC.size(1));
-  auto width = static_cast<int>(pixels_NHWC.size(2));
-  auto channels = static_cast<int>(pixels_NHWC.size(3));
-  std::array<std::int64_t, 4> strides{out_BCHW.stride(0), out_BCHW.stride(1), out_BCHW.stride(2),
-                                      out_BCHW.stride(3)};
-  std::array<void*, 12> arguments = {&pixels,     &height,     &width,      &channels,
-                                     &placed,     &scale,      &shift,      &out,
-                                     &strides[0], &strides[1], &strides[2], &strides[3]};
   Kernel& kernel = out_BCHW.scalar_type() == at::kBFloat16 ? *to_bfloat16_ : *to_float_;
-  kernel.launch({.blocks = static_cast<unsigned>(out_BCHW.size(0)), .threads = kThreads},
-                arguments.data());
+  kernel({.blocks = static_cast<unsigned>(out_BCHW.size(0)), .threads = kThreads},
+         pixels_NHWC.const_data_ptr(), static_cast<int>(pixels_NHWC.size(1)),
+         static_cast<int>(pixels_NHWC.size(2)), static_cast<int>(pixels_NHWC.size(3)),
+         placements.const_data_ptr(), normalise.scale.const_data_ptr(),
+         normalise.shift.const_data_ptr(), out_BCHW.mutable_data_ptr(), out_BCHW.stride(0),
+         out_BCHW.stride(1), out_BCHW.stride(2), out_BCHW.stride(3));
 }
 
 }  // namespace kedge::gpu

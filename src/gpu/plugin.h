@@ -20,6 +20,7 @@ class Graph {
 
 struct Grid {
   unsigned blocks = 1;
+  unsigned blocks_y = 1;
   unsigned threads = 1;  // per block
 };
 
@@ -30,6 +31,13 @@ class Kernel {
 
   // On the current stream. `arguments` are pointers to the values, in order.
   virtual void launch(const Grid& grid, void** arguments) = 0;
+
+  // With the values themselves, in the types that the kernel has.
+  template <typename... Values>
+  void operator()(const Grid& grid, Values... values) {
+    void* arguments[] = {const_cast<void*>(static_cast<const void*>(&values))...};
+    launch(grid, arguments);
+  }
 };
 
 class Plugin {
@@ -49,7 +57,7 @@ class Plugin {
   virtual std::string target() const = 0;
 
   // Machine code for the current device; the error holds the compiler's own words.
-  virtual Result<std::string> compile(const std::string& source, const std::string& function) = 0;
+  virtual Result<std::string> compile(const std::string& source, const std::string& name) = 0;
 
   virtual Result<std::unique_ptr<Kernel>> load(const std::string& code,
                                                const std::string& function) = 0;

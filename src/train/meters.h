@@ -41,6 +41,8 @@ class Meters {
   std::vector<std::vector<std::int64_t>> read_confusion() const;
 
  private:
+  bool can_count_in_one(const at::Tensor& loss, const at::Tensor& scores) const;
+
   Options options_;
   at::Tensor sums_;       // double [4]: loss * samples, samples, top-1 hits, top-5 hits
   at::Tensor confusion_;  // int64 [classes * classes]

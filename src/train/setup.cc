@@ -8,6 +8,7 @@
 
 #include "core/log.h"
 #include "core/units.h"
+#include "gpu/fused.h"
 #include "gpu/plugin.h"
 #include "nn/weights.h"
 #include "train/device.h"
@@ -172,6 +173,9 @@ Result<std::unique_ptr<Setup>> make_setup(const config::Config& config) {
   setup->device = KEDGE_TRY(choose_device(config.train.device));
   if (setup->device.is_cuda() && gpu::plugin() != nullptr) {
     gpu::plugin()->leave_default_stream();
+    if (config.train.fused) {
+      KEDGE_TRY(gpu::install_fused_ops(*gpu::plugin()));
+    }
   }
   setup->precision = resolve_precision(config.train.precision, setup->device);
   setup->train_pipeline = KEDGE_TRY(data::Pipeline::parse(config.transform.train));

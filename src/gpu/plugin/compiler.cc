@@ -87,7 +87,7 @@ class CudaKernel : public Kernel {
 
   void launch(const Grid& grid, void** arguments) override {
     const CUresult code =
-        driver_.launch(function_, grid.blocks, 1, 1, grid.threads, 1, 1, 0,
+        driver_.launch(function_, grid.blocks, grid.blocks_y, 1, grid.threads, 1, 1, 0,
                        c10::cuda::getCurrentCUDAStream().stream(), arguments, nullptr);
     TORCH_CHECK(code == CUDA_SUCCESS, "kernel ", name_, ": ", name_of(driver_, code));
   }
@@ -125,9 +125,9 @@ class NvrtcCompiler : public Compiler {
     return std::make_unique<CudaKernel>(driver_, found, function);
   }
 
-  Result<std::string> compile(const std::string& source, const std::string& function) override {
+  Result<std::string> compile(const std::string& source, const std::string& name) override {
     NvrtcProgram program = nullptr;
-    nvrtc_.create(&program, source.c_str(), (function + ".cu").c_str(), 0, nullptr, nullptr);
+    nvrtc_.create(&program, source.c_str(), (name + ".cu").c_str(), 0, nullptr, nullptr);
     const std::string target = "--gpu-architecture=" + architecture_;
     const std::vector<const char*> options = {target.c_str(), "--std=c++17", "--fmad=true"};
     const int code = nvrtc_.compile(program, static_cast<int>(options.size()), options.data());
@@ -138,7 +138,7 @@ class NvrtcCompiler : public Compiler {
       text.resize(size);
       nvrtc_.log(program, text.data());
       nvrtc_.destroy(&program);
-      return fail(ErrorKind::Unavailable, fmt::format("kernel {}: {}", function, text));
+      return fail(ErrorKind::Unavailable, fmt::format("kernel {}: {}", name, text));
     }
     nvrtc_.cubin_size(program, &size);
     text.resize(size);

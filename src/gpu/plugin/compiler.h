@@ -14,7 +14,7 @@ class Compiler {
  public:
   virtual ~Compiler() = default;
   virtual std::string target() const = 0;
-  virtual Result<std::string> compile(const std::string& source, const std::string& function) = 0;
+  virtual Result<std::string> compile(const std::string& source, const std::string& name) = 0;
   virtual Result<std::unique_ptr<Kernel>> load(const std::string& code,
                                                const std::string& function) = 0;
 };

@@ -22,8 +22,8 @@ class CudaPlugin : public Plugin {
 
   std::string target() const override { return compiler_->target(); }
 
-  Result<std::string> compile(const std::string& source, const std::string& function) override {
-    return compiler_->compile(source, function);
+  Result<std::string> compile(const std::string& source, const std::string& name) override {
+    return compiler_->compile(source, name);
   }
 
   Result<std::unique_ptr<Kernel>> load(const std::string& code,

@@ -1,5 +1,6 @@
 #include <torch/types.h>
 
+#include "nn/fused.h"
 #include "nn/internal/targets.h"
 #include "nn/loss.h"
 
@@ -13,6 +14,14 @@ class CrossEntropy : public Loss {
 
   at::Tensor operator()(const at::Tensor& scores, const at::Tensor& targets) const override {
     const Rows rows = as_rows(scores, targets);
+    if (fused_ops() != nullptr && rows.targets.dim() == 1) {
+      at::Tensor loss = fused_ops()->cross_entropy({.scores = rows.scores,
+                                                    .targets = rows.targets,
+                                                    .label_smoothing = label_smoothing_});
+      if (loss.defined()) {
+        return loss;
+      }
+    }
     return torch::cross_entropy_loss(rows.scores, rows.targets, {}, at::Reduction::Mean,
                                      kIgnoredTarget, label_smoothing_);
   }

@@ -9,6 +9,7 @@
 
 #include "nn/internal/modules.h"
 #include "nn/internal/network.h"
+#include "nn/internal/norm.h"
 #include "nn/internal/shape.h"
 
 namespace kedge::nn {
@@ -80,9 +81,13 @@ class GptBlock : public torch::nn::Module {
     mlp_ = register_module("mlp", std::make_shared<GptMlp>(shape));
   }
 
-  at::Tensor forward(const at::Tensor& x_BTC) {
-    const at::Tensor y_BTC = x_BTC + attn_->forward(ln_1_(x_BTC));
-    return y_BTC + mlp_->forward(ln_2_(y_BTC));
+  // The sum of both is the stream that a block works on. What it adds last it leaves in `delta`,
+  // for the next normalisation to add.
+  void forward(at::Tensor& x_BTC, at::Tensor& delta_BTC) {
+    const AddNormed first = add_norm(ln_1_, x_BTC, delta_BTC);
+    const AddNormed second = add_norm(ln_2_, first.sum, attn_->forward(first.normed));
+    x_BTC = second.sum;
+    delta_BTC = mlp_->forward(second.normed);
   }
 
  private:
@@ -112,10 +117,11 @@ class Gpt : public Network {
     // 0, 1, ... T-1, counted from the input itself so that a trace takes any length.
     const at::Tensor positions_T = torch::ones_like(tokens_BT.select(0, 0)).cumsum(0).sub(1);
     at::Tensor x_BTC = dropout_(wte_(tokens_BT) + wpe_(positions_T));
+    at::Tensor delta_BTC;
     for (const std::shared_ptr<GptBlock>& block : blocks_) {
-      x_BTC = block->forward(x_BTC);
+      block->forward(x_BTC, delta_BTC);
     }
-    return torch::linear(ln_f_(x_BTC), wte_->weight);
+    return torch::linear(add_norm(ln_f_, x_BTC, delta_BTC).normed, wte_->weight);
   }
 
  private:

@@ -6,6 +6,7 @@
 
 #include "nn/internal/modules.h"
 #include "nn/internal/network.h"
+#include "nn/internal/norm.h"
 #include "nn/internal/shape.h"
 
 namespace kedge::nn {
@@ -32,28 +33,30 @@ class Block : public Network {
   Block(BlockShape shape, std::int64_t expansion) {
     const std::int64_t out = shape.width * expansion;
     if (shape.stride != 1 || shape.in != out) {
-      downsample_ = torch::nn::Sequential(conv(shape.in, out, {.stride = shape.stride}),
-                                          torch::nn::BatchNorm2d(out));
+      shrink_ = conv(shape.in, out, {.stride = shape.stride});
+      shrink_norm_ = torch::nn::BatchNorm2d(out);
     }
   }
 
   at::Tensor forward(const at::Tensor& input) override {
-    at::Tensor shortcut = downsample_.is_empty() ? input : downsample_->forward(input);
-    return rectified(residual(input).add_(shortcut));
+    return add_residual(input,
+                        shrink_.is_empty() ? input : norm_only(shrink_norm_, shrink_(input)));
   }
 
  protected:
-  virtual at::Tensor residual(const at::Tensor& input) = 0;
+  // ReLU of the sum of both ways.
+  virtual at::Tensor add_residual(const at::Tensor& input, const at::Tensor& shortcut) = 0;
 
   // Called last by subclasses, because the order of parameters is that of registration.
   void register_downsample() {
-    if (!downsample_.is_empty()) {
-      register_module("downsample", downsample_);
+    if (!shrink_.is_empty()) {
+      register_module("downsample", torch::nn::Sequential(shrink_, shrink_norm_));
     }
   }
 
  private:
-  torch::nn::Sequential downsample_{nullptr};
+  torch::nn::Conv2d shrink_{nullptr};
+  torch::nn::BatchNorm2d shrink_norm_{nullptr};
 };
 
 class BasicBlock : public Block {
@@ -69,9 +72,9 @@ class BasicBlock : public Block {
   }
 
  protected:
-  at::Tensor residual(const at::Tensor& input) override {
-    const at::Tensor x = rectified(bn1_(conv1_(input)));
-    return bn2_(conv2_(x));
+  at::Tensor add_residual(const at::Tensor& input, const at::Tensor& shortcut) override {
+    const at::Tensor x = norm_relu(bn1_, conv1_(input));
+    return norm_relu(bn2_, conv2_(x), shortcut);
   }
 
  private:
@@ -97,10 +100,10 @@ class Bottleneck : public Block {
   }
 
  protected:
-  at::Tensor residual(const at::Tensor& input) override {
-    at::Tensor x = rectified(bn1_(conv1_(input)));
-    x = rectified(bn2_(conv2_(x)));
-    return bn3_(conv3_(x));
+  at::Tensor add_residual(const at::Tensor& input, const at::Tensor& shortcut) override {
+    at::Tensor x = norm_relu(bn1_, conv1_(input));
+    x = norm_relu(bn2_, conv2_(x));
+    return norm_relu(bn3_, conv3_(x), shortcut);
   }
 
  private:
@@ -139,7 +142,7 @@ class ResNet : public Network {
   }
 
   at::Tensor forward(const at::Tensor& input) override {
-    at::Tensor x = rectified(bn1_(conv1_(input)));
+    at::Tensor x = norm_relu(bn1_, conv1_(input));
     if (!has_cifar_stem_) {
       x = torch::max_pool2d(x, 3, 2, 1);
     }

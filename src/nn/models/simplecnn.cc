@@ -3,6 +3,7 @@
 
 #include "nn/internal/modules.h"
 #include "nn/internal/network.h"
+#include "nn/internal/norm.h"
 #include "nn/internal/shape.h"
 
 namespace kedge::nn {
@@ -34,11 +35,8 @@ class SimpleCnn : public Network {
   at::Tensor forward(const at::Tensor& input) override {
     at::Tensor x = input;
     for (std::size_t i = 0; i < 3; ++i) {
-      x = convs_[i](x);
-      if (has_norm_) {
-        x = norms_[i](x);
-      }
-      x = torch::max_pool2d(rectified(x), 2);
+      x = has_norm_ ? conv_norm_relu_pool(convs_[i], norms_[i], x)
+                    : torch::max_pool2d(rectified(convs_[i](x)), 2);
     }
     x = rectified(fc1_(x.flatten(1)));
     return fc2_(dropout_(x));

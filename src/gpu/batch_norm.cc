@@ -1,0 +1,190 @@
+#include "gpu/batch_norm.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include <torch/csrc/autograd/custom_function.h>
+#include <torch/types.h>
+#include <torch/utils.h>
+
+#include "gpu/batch_norm_source.h"
+#include "gpu/cuda_source.h"
+#include "gpu/kernel_cache.h"
+
+namespace kedge::gpu {
+namespace {
+
+constexpr std::int64_t kTile = 64;        // channels of a block of the summing kernels
+constexpr unsigned kSumThreads = 1024;    // 8 channels each, 128 rows side by side
+constexpr std::int64_t kSumBlocks = 132;  // about one for each multiprocessor of a large GPU
+constexpr unsigned kThreads = 256;
+constexpr std::int64_t kMostTiles = 256;
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// What both directions need, on the device: one allocation for all of it.
+struct Workspace {
+  at::Tensor floats;  // mean, inverse deviation, scale, shift: [4, C]
+
+  float* row(std::int64_t index) const { return floats.data_ptr<float>() + index * floats.size(1); }
+};
+
+// A step's sizes: rows are pixels, or fields of four when it pools.
+struct Shape {
+  std::int64_t rows = 0;
+  std::int64_t channels = 0;
+  int width = 0;  // of the image, where fields are found
+  int is_pooled = 0;
+
+  explicit Shape(const at::Tensor& x, bool pool)
+      : rows(x.size(0) * x.size(2) * x.size(3)),
+        channels(x.size(1)),
+        width(static_cast<int>(x.size(3))),
+        is_pooled(pool ? 1 : 0) {}
+
+  Grid sum_grid() const {
+    const std::int64_t tiles = channels / kTile;
+    const std::int64_t units = is_pooled != 0 ? rows / 4 : rows;
+    const std::int64_t per_tile = std::clamp<std::int64_t>(
+        kSumBlocks / tiles, 1, std::max<std::int64_t>(1, units / (kSumThreads / 8)));
+    return {.blocks = static_cast<unsigned>(tiles),
+            .blocks_y = static_cast<unsigned>(per_tile),
+            .threads = kSumThreads};
+  }
+
+  Grid elementwise_grid() const {
+    const std::int64_t units = (is_pooled != 0 ? rows / 4 : rows) * channels / 8;
+    return {.blocks = static_cast<unsigned>((units + kThreads - 1) / kThreads),
+            .threads = kThreads};
+  }
+};
+
+// Room for the blocks' partial sums.
+at::Tensor make_partial(const Shape& shape, const Grid& grid, at::Device device) {
+  return torch::empty({grid.blocks_y, 2, shape.channels},
+                      torch::TensorOptions(torch::kFloat).device(device));
+}
+
+const void* data_or_null(const at::Tensor& tensor) {
+  return tensor.defined() ? tensor.const_data_ptr() : nullptr;
+}
+
+class NormFunction : public torch::autograd::Function<NormFunction> {
+ public:
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& input_bias,
+                            const at::Tensor& weight, const at::Tensor& bias,
+                            const at::Tensor& shortcut, NormKernels* kernels,
+                            const nn::NormStep* step) {
+    const Shape shape(x, step->pool);
+    const Workspace work{
+        torch::empty({4, shape.channels}, torch::TensorOptions(torch::kFloat).device(x.device()))};
+    const Grid grid = Shape(x, false).sum_grid();
+    const at::Tensor partial = make_partial(shape, grid, x.device());
+    (*kernels->statistics)(grid, x.const_data_ptr(), shape.rows, shape.channels,
+                           partial.data_ptr<float>(), kernels->counters.data_ptr<int>(),
+                           work.row(0), weight.const_data_ptr(), bias.const_data_ptr(),
+                           data_or_null(input_bias), step->running_mean.mutable_data_ptr(),
+                           step->running_var.mutable_data_ptr(), step->batches.mutable_data_ptr(),
+                           static_cast<float>(step->momentum), static_cast<float>(step->eps));
+    at::Tensor y = step->pool ? torch::empty({x.size(0), x.size(1), x.size(2) / 2, x.size(3) / 2},
+                                             x.options(), at::MemoryFormat::ChannelsLast)
+                              : torch::empty_like(x);
+    const int has_relu = step->relu ? 1 : 0;
+    (*kernels->apply)(shape.elementwise_grid(), x.const_data_ptr(), data_or_null(shortcut),
+                      y.mutable_data_ptr(), static_cast<const float*>(work.row(2)), shape.rows,
+                      shape.channels, shape.width, has_relu, shape.is_pooled);
+    // With a shortcut only the result tells where ReLU let through.
+    ctx->save_for_backward({x, weight, work.floats, shortcut.defined() && step->relu ? y : x});
+    ctx->saved_data["kernels"] = reinterpret_cast<std::int64_t>(kernels);
+    ctx->saved_data["relu"] = step->relu;
+    ctx->saved_data["pool"] = step->pool;
+    ctx->saved_data["shortcut"] = shortcut.defined();
+    ctx->saved_data["input_bias"] = input_bias.defined();
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& gradients) {
+    auto* kernels = reinterpret_cast<NormKernels*>(ctx->saved_data["kernels"].toInt());
+    const variable_list saved = ctx->get_saved_variables();
+    const at::Tensor& x = saved[0];
+    const Workspace work{saved[2]};
+    const bool has_shortcut = ctx->saved_data["shortcut"].toBool();
+    const int has_relu = ctx->saved_data["relu"].toBool() ? 1 : 0;
+    const Shape shape(x, ctx->saved_data["pool"].toBool());
+    const at::Tensor dy = gradients[0].contiguous(at::MemoryFormat::ChannelsLast);
+    const void* gate = has_shortcut && has_relu != 0 ? saved[3].const_data_ptr() : nullptr;
+
+    const auto floats = torch::TensorOptions(torch::kFloat).device(x.device());
+    const at::Tensor weight_gradient = torch::empty({shape.channels}, floats);
+    const at::Tensor bias_gradient = torch::empty({shape.channels}, floats);
+    const at::Tensor factors = torch::empty({3, shape.channels}, floats);
+    const Grid grid = shape.sum_grid();
+    const at::Tensor partial = make_partial(shape, grid, x.device());
+    (*kernels->gradient_sums)(grid, x.const_data_ptr(), dy.const_data_ptr(), gate, shape.rows,
+                              shape.channels, shape.width, has_relu, shape.is_pooled,
+                              partial.data_ptr<float>(), kernels->counters.data_ptr<int>(),
+                              static_cast<const float*>(work.row(0)), saved[1].const_data_ptr(),
+                              weight_gradient.data_ptr<float>(), bias_gradient.data_ptr<float>(),
+                              factors.data_ptr<float>());
+    const at::Tensor dx = torch::empty_like(x);
+    // Without ReLU the shortcut's gradient is dy itself.
+    const bool writes_shortcut = has_shortcut && has_relu != 0;
+    const at::Tensor shortcut_gradient = writes_shortcut ? torch::empty_like(x) : at::Tensor();
+    (*kernels->gradient)(
+        shape.elementwise_grid(), x.const_data_ptr(), dy.const_data_ptr(), gate,
+        dx.mutable_data_ptr(),
+        writes_shortcut ? shortcut_gradient.mutable_data_ptr() : static_cast<void*>(nullptr),
+        static_cast<const float*>(work.row(2)), factors.const_data_ptr(), shape.rows,
+        shape.channels, shape.width, has_relu, shape.is_pooled);
+    // Exactly zero: the mean takes any constant away.
+    const at::Tensor input_bias_gradient = ctx->saved_data["input_bias"].toBool()
+                                               ? torch::zeros({shape.channels}, floats)
+                                               : at::Tensor();
+    return {dx,
+            input_bias_gradient,
+            weight_gradient,
+            bias_gradient,
+            has_shortcut && !writes_shortcut ? dy : shortcut_gradient,
+            {},
+            {}};
+  }
+};
+
+bool is_fit(const at::Tensor& tensor) {
+  return tensor.is_cuda() && tensor.scalar_type() == at::kBFloat16 && tensor.dim() == 4 &&
+         tensor.is_contiguous(at::MemoryFormat::ChannelsLast);
+}
+
+bool is_float(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.scalar_type() == at::kFloat && tensor.is_contiguous();
+}
+
+}  // namespace
+
+Result<NormKernels> make_norm_kernels(Plugin& plugin) {
+  const Program program =
+      KEDGE_TRY(Program::make(plugin, kCudaPrelude + kBatchNormSource, "batch_norm"));
+  return NormKernels{.counters = torch::zeros(
+                         {kMostTiles}, torch::TensorOptions(torch::kInt).device(torch::kCUDA)),
+                     .statistics = KEDGE_TRY(program.kernel("statistics")),
+                     .apply = KEDGE_TRY(program.kernel("apply")),
+                     .gradient_sums = KEDGE_TRY(program.kernel("gradient_sums")),
+                     .gradient = KEDGE_TRY(program.kernel("gradient"))};
+}
+
+bool can_norm(const nn::NormStep& step) {
+  const at::Tensor& x = step.x;
+  return is_fit(x) && x.size(1) % kTile == 0 && x.size(1) <= kTile * kMostTiles && x.numel() > 0 &&
+         (!step.shortcut.defined() || (is_fit(step.shortcut) && !step.pool)) &&
+         (!step.pool || (step.relu && x.size(2) % 2 == 0 && x.size(3) % 2 == 0)) &&
+         is_float(step.weight) && is_float(step.bias) && is_float(step.running_mean) &&
+         is_float(step.running_var) && x.size(0) * x.size(2) * x.size(3) > 1;
+}
+
+at::Tensor batch_norm(NormKernels& kernels, const nn::NormStep& step) {
+  return NormFunction::apply(step.x, step.input_bias, step.weight, step.bias, step.shortcut,
+                             &kernels, &step);
+}
+
+}  // namespace kedge::gpu

@@ -1,0 +1,30 @@
+// Batch normalisation with what stands around it in convolutional networks, for bfloat16 images in
+// channels-last memory: two kernels forward and two backward, where libtorch takes a dozen.
+#pragma once
+
+#include <memory>
+
+#include <ATen/core/Tensor.h>
+
+#include "core/result.h"
+#include "gpu/plugin.h"
+#include "nn/fused.h"
+
+namespace kedge::gpu {
+
+struct NormKernels {
+  at::Tensor counters;  // of finished blocks; zero between launches
+  std::unique_ptr<Kernel> statistics;
+  std::unique_ptr<Kernel> apply;
+  std::unique_ptr<Kernel> gradient_sums;
+  std::unique_ptr<Kernel> gradient;
+};
+
+Result<NormKernels> make_norm_kernels(Plugin& plugin);
+
+bool can_norm(const nn::NormStep& step);
+
+// Differentiable. can_norm() must have said so.
+at::Tensor batch_norm(NormKernels& kernels, const nn::NormStep& step);
+
+}  // namespace kedge::gpu

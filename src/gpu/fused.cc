@@ -1,0 +1,56 @@
+#include "gpu/fused.h"
+
+#include <memory>
+#include <utility>
+
+#include "gpu/batch_norm.h"
+#include "gpu/layer_norm.h"
+#include "nn/fused.h"
+
+namespace kedge::gpu {
+namespace {
+
+class CudaOps : public nn::FusedOps {
+ public:
+  CudaOps(NormKernels norm, LayerNormKernels layer_norm, CrossEntropyKernels entropy)
+      : norm_(std::move(norm)), layer_norm_(std::move(layer_norm)), entropy_(std::move(entropy)) {}
+
+  at::Tensor norm(const nn::NormStep& step) override {
+    return can_norm(step) ? batch_norm(norm_, step) : at::Tensor();
+  }
+
+  nn::AddNormed add_norm(const nn::AddNormStep& step) override {
+    return can_add_norm(step) ? gpu::add_norm(layer_norm_, step) : nn::AddNormed();
+  }
+
+  at::Tensor cross_entropy(const nn::CrossEntropyStep& step) override {
+    return can_cross_entropy(step) ? gpu::cross_entropy(entropy_, step) : at::Tensor();
+  }
+
+  CrossEntropyKernels& entropy() { return entropy_; }
+
+ private:
+  NormKernels norm_;
+  LayerNormKernels layer_norm_;
+  CrossEntropyKernels entropy_;
+};
+
+// Never freed: graphs and autograd nodes may outlive everything else at exit.
+CudaOps* installed = nullptr;
+
+}  // namespace
+
+Result<void> install_fused_ops(Plugin& plugin) {
+  if (installed == nullptr) {
+    installed = new CudaOps(KEDGE_TRY(make_norm_kernels(plugin)), LayerNormKernels(plugin),
+                            KEDGE_TRY(make_cross_entropy_kernels(plugin)));
+  }
+  nn::set_fused_ops(installed);
+  return {};
+}
+
+CrossEntropyKernels* score_kernels() {
+  return installed == nullptr ? nullptr : &installed->entropy();
+}
+
+}  // namespace kedge::gpu

@@ -1,0 +1,199 @@
+// Each kernel against the plain operations it stands for, in float32. Needs a GPU: skipped without.
+#include "gpu/fused.h"
+
+#include <cstdint>
+#include <tuple>
+
+#include <gtest/gtest.h>
+#include <torch/types.h>
+#include <torch/utils.h>
+
+#include "nn/fused.h"
+
+namespace kedge::gpu {
+namespace {
+
+class FusedOnGpu : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    open();
+    if (plugin() == nullptr) {
+      GTEST_SKIP() << why_missing();
+    }
+    const auto installed = install_fused_ops(*plugin());
+    ASSERT_TRUE(installed) << installed.error().message;
+    torch::manual_seed(1);
+  }
+
+  static at::TensorOptions floats() {
+    return torch::TensorOptions(torch::kFloat).device(at::kCUDA);
+  }
+
+  // bfloat16 images in channels-last memory that remember gradients.
+  static at::Tensor images(at::IntArrayRef sizes, double offset = 0) {
+    return (torch::randn(sizes, floats()) + offset)
+        .to(at::kBFloat16)
+        .contiguous(at::MemoryFormat::ChannelsLast)
+        .set_requires_grad(true);
+  }
+
+  static at::Tensor as_float_leaf(const at::Tensor& tensor) {
+    return tensor.detach().to(at::kFloat).set_requires_grad(true);
+  }
+
+  static void expect_near(const at::Tensor& got, const at::Tensor& wanted, const char* what,
+                          double tolerance = 1e-2) {
+    ASSERT_TRUE(got.defined()) << what;
+    const at::Tensor reference = wanted.detach().to(at::kFloat);
+    const double error = (got.detach().to(at::kFloat) - reference).norm().item<double>() /
+                         (reference.norm().item<double>() + 1e-12);
+    EXPECT_LT(error, tolerance) << what;
+  }
+};
+
+struct NormCase {
+  std::int64_t batch, channels, side;
+  bool shortcut, relu, pool, input_bias;
+  double offset = 0;
+};
+
+class FusedNorm : public FusedOnGpu, public ::testing::WithParamInterface<NormCase> {};
+
+TEST_P(FusedNorm, is_what_the_plain_operations_give) {
+  const NormCase& c = GetParam();
+  const at::Tensor x = images({c.batch, c.channels, c.side, c.side}, c.offset);
+  const at::Tensor shortcut =
+      c.shortcut ? images({c.batch, c.channels, c.side, c.side}) : at::Tensor();
+  const at::Tensor weight = (torch::rand({c.channels}, floats()) + 0.5).set_requires_grad(true);
+  const at::Tensor bias = torch::randn({c.channels}, floats()).set_requires_grad(true);
+  const at::Tensor input_bias =
+      c.input_bias ? torch::randn({c.channels}, floats()).set_requires_grad(true) : at::Tensor();
+  const at::Tensor mean = torch::zeros({c.channels}, floats());
+  const at::Tensor variance = torch::ones({c.channels}, floats());
+  const at::Tensor batches = torch::zeros({}, floats().dtype(at::kLong));
+  const at::Tensor y = nn::fused_ops()->norm({.x = x,
+                                              .input_bias = input_bias,
+                                              .weight = weight,
+                                              .bias = bias,
+                                              .running_mean = mean,
+                                              .running_var = variance,
+                                              .batches = batches,
+                                              .momentum = 0.1,
+                                              .eps = 1e-5,
+                                              .shortcut = shortcut,
+                                              .relu = c.relu,
+                                              .pool = c.pool});
+  ASSERT_TRUE(y.defined());
+  const at::Tensor upstream = torch::randn_like(y);
+  y.backward(upstream);
+
+  const at::Tensor x2 = as_float_leaf(x);
+  const at::Tensor shortcut2 = c.shortcut ? as_float_leaf(shortcut) : at::Tensor();
+  const at::Tensor weight2 = as_float_leaf(weight);
+  const at::Tensor bias2 = as_float_leaf(bias);
+  const at::Tensor mean2 = torch::zeros({c.channels}, floats());
+  const at::Tensor variance2 = torch::ones({c.channels}, floats());
+  const at::Tensor shifted = c.input_bias ? x2 + input_bias.detach().view({1, -1, 1, 1}) : x2;
+  at::Tensor y2 = torch::batch_norm(shifted, weight2, bias2, mean2, variance2, true, 0.1, 1e-5,
+                                    /*cudnn_enabled=*/false);
+  y2 = c.shortcut ? y2 + shortcut2 : y2;
+  y2 = c.relu ? y2.relu() : y2;
+  y2 = c.pool ? torch::max_pool2d(y2, 2) : y2;
+  y2.backward(upstream.to(at::kFloat));
+
+  expect_near(y, y2, "y");
+  expect_near(x.grad(), x2.grad(), "dx");
+  expect_near(weight.grad(), weight2.grad(), "dweight");
+  expect_near(bias.grad(), bias2.grad(), "dbias");
+  expect_near(mean, mean2, "running mean", 1e-4);
+  expect_near(variance, variance2, "running variance", 1e-4);
+  EXPECT_EQ(batches.item<std::int64_t>(), 1);
+  if (c.shortcut) {
+    expect_near(shortcut.grad(), shortcut2.grad(), "dshortcut");
+  }
+  if (c.input_bias) {
+    EXPECT_EQ(input_bias.grad().abs().max().item<double>(), 0);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, FusedNorm,
+                         ::testing::Values(NormCase{8, 64, 32, false, true, false, false},
+                                           NormCase{8, 64, 32, false, true, true, true},
+                                           NormCase{3, 128, 6, false, true, true, true},
+                                           NormCase{16, 128, 8, true, true, false, false},
+                                           NormCase{5, 256, 7, true, true, false, false},
+                                           NormCase{2, 2048, 1, false, false, false, false},
+                                           NormCase{7, 512, 3, true, false, false, false},
+                                           NormCase{16, 64, 16, false, true, false, false, 100.0}));
+
+TEST_F(FusedOnGpu, cross_entropy_is_what_the_plain_operations_give) {
+  for (const auto& [rows, classes, smoothing] :
+       {std::tuple{128L, 10L, 0.0}, {64L, 1000L, 0.1}, {32L, 50257L, 0.0}, {33L, 50304L, 0.2}}) {
+    const at::Tensor scores =
+        (torch::randn({rows, classes}, floats()) * 4).to(at::kBFloat16).set_requires_grad(true);
+    at::Tensor targets = torch::randint(0, classes, {rows}, floats().dtype(at::kLong));
+    targets[1] = -100;
+    const at::Tensor loss = nn::fused_ops()->cross_entropy(
+        {.scores = scores, .targets = targets, .label_smoothing = smoothing});
+    ASSERT_TRUE(loss.defined());
+    (loss * 3).backward();
+    const at::Tensor scores2 = as_float_leaf(scores);
+    const at::Tensor loss2 =
+        torch::cross_entropy_loss(scores2, targets, {}, at::Reduction::Mean, -100, smoothing);
+    (loss2 * 3).backward();
+    expect_near(loss, loss2, "loss", 1e-5);
+    expect_near(scores.grad(), scores2.grad(), "dscores");
+  }
+}
+
+TEST_F(FusedOnGpu, hits_are_counted_as_by_topk) {
+  const at::Tensor scores = torch::randn({300, 100}, floats()).to(at::kBFloat16);
+  const at::Tensor labels = torch::randint(0, 100, {300}, floats().dtype(at::kLong));
+  const at::Tensor loss = torch::full({}, 1.5, floats());
+  at::Tensor sums = torch::zeros({4}, floats().dtype(at::kDouble));
+  count_hits(*score_kernels(), {.scores = scores, .labels = labels, .loss = loss}, sums);
+  const at::Tensor own = scores.to(at::kFloat).gather(1, labels.unsqueeze(1));
+  const at::Tensor above = scores.to(at::kFloat).gt(own).sum(1);
+  EXPECT_DOUBLE_EQ(sums[0].item<double>(), 450);
+  EXPECT_DOUBLE_EQ(sums[1].item<double>(), 300);
+  // Equal scores may count either way; there are few.
+  EXPECT_NEAR(sums[2].item<double>(), above.eq(0).sum().item<double>(), 3);
+  EXPECT_NEAR(sums[3].item<double>(), above.lt(5).sum().item<double>(), 5);
+}
+
+TEST_F(FusedOnGpu, add_norm_is_what_the_plain_operations_give) {
+  for (const auto& [rows, width, has_delta] :
+       {std::tuple{100L, 768L, true}, {33L, 256L, true}, {8L, 1024L, false}}) {
+    const at::Tensor x = torch::randn({rows, width}, floats()).set_requires_grad(true);
+    const at::Tensor delta =
+        has_delta ? torch::randn({rows, width}, floats()).to(at::kBFloat16).set_requires_grad(true)
+                  : at::Tensor();
+    const at::Tensor weight = torch::rand({width}, floats()).set_requires_grad(true);
+    const at::Tensor bias = torch::randn({width}, floats()).set_requires_grad(true);
+    const nn::AddNormed got =
+        nn::fused_ops()->add_norm({.x = x, .delta = delta, .weight = weight, .bias = bias});
+    ASSERT_TRUE(got.normed.defined());
+    const at::Tensor up1 = torch::randn({rows, width}, floats());
+    const at::Tensor up2 = torch::randn({rows, width}, floats());
+    ((got.sum * up1).sum() + (got.normed * up2).sum()).backward();
+
+    const at::Tensor x2 = as_float_leaf(x);
+    const at::Tensor delta2 = has_delta ? as_float_leaf(delta) : at::Tensor();
+    const at::Tensor weight2 = as_float_leaf(weight);
+    const at::Tensor bias2 = as_float_leaf(bias);
+    const at::Tensor sum2 = has_delta ? x2 + delta2 : x2;
+    const at::Tensor normed2 = torch::layer_norm(sum2, {width}, weight2, bias2, 1e-5);
+    ((sum2 * up1).sum() + (normed2 * up2).sum()).backward();
+    expect_near(got.sum, sum2, "sum", 1e-6);
+    expect_near(got.normed, normed2, "normed");
+    expect_near(x.grad(), x2.grad(), "dx");
+    expect_near(weight.grad(), weight2.grad(), "dweight");
+    expect_near(bias.grad(), bias2.grad(), "dbias");
+    if (has_delta) {
+      expect_near(delta.grad(), delta2.grad(), "ddelta");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kedge::gpu

@@ -1,0 +1,64 @@
+// Steps of a network that a device may do in one kernel instead of several. The models ask here;
+// without an answer they do the plain operations, which are the meaning of each step.
+#pragma once
+
+#include <cstdint>
+
+#include <ATen/core/Tensor.h>
+
+namespace kedge::nn {
+
+// y = pool(relu(batch_norm(x + input_bias) + shortcut)), by the statistics of this batch, which
+// move the running ones. Parts that are undefined or off are left out.
+struct NormStep {
+  at::Tensor x = {};           // [N, C, H, W]
+  at::Tensor input_bias = {};  // of the convolution that made x; cancelled by the mean
+  at::Tensor weight = {};
+  at::Tensor bias = {};
+  at::Tensor running_mean = {};
+  at::Tensor running_var = {};
+  at::Tensor batches = {};  // int64, counts calls
+  double momentum = 0.1;
+  double eps = 1e-5;
+  at::Tensor shortcut = {};
+  bool relu = false;
+  bool pool = false;  // the maximum of 2 x 2 fields
+};
+
+// sum = x + delta (x where that is undefined) and normed = layer_norm(sum), for the products that
+// come next.
+struct AddNormStep {
+  at::Tensor x = {};
+  at::Tensor delta = {};
+  at::Tensor weight = {};
+  at::Tensor bias = {};
+  double eps = 1e-5;
+};
+
+struct AddNormed {
+  at::Tensor sum;
+  at::Tensor normed;
+};
+
+// The mean cross-entropy of rows of scores; rows with a negative target count for nothing.
+struct CrossEntropyStep {
+  at::Tensor scores;   // [rows, classes]
+  at::Tensor targets;  // int64 [rows]
+  double label_smoothing = 0;
+};
+
+class FusedOps {
+ public:
+  virtual ~FusedOps() = default;
+
+  // Each answers with undefined tensors where it cannot do the step.
+  virtual at::Tensor norm(const NormStep& step) = 0;
+  virtual AddNormed add_norm(const AddNormStep& step) = 0;
+  virtual at::Tensor cross_entropy(const CrossEntropyStep& step) = 0;
+};
+
+// Who is asked from now on; null: nobody. Must outlive every model.
+void set_fused_ops(FusedOps* ops);
+FusedOps* fused_ops();
+
+}  // namespace kedge::nn

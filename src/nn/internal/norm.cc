@@ -1,0 +1,69 @@
+#include "nn/internal/norm.h"
+
+#include "nn/internal/network.h"
+
+namespace kedge::nn {
+namespace {
+
+// Undefined where it cannot be fused. Statistics of the batch are only taken in training.
+at::Tensor try_fused(torch::nn::BatchNorm2d& norm, NormStep step) {
+  if (fused_ops() == nullptr || !norm->is_training()) {
+    return {};
+  }
+  step.weight = norm->weight;
+  step.bias = norm->bias;
+  step.running_mean = norm->running_mean;
+  step.running_var = norm->running_var;
+  step.batches = norm->num_batches_tracked;
+  step.momentum = norm->options.momentum().value_or(0.1);
+  step.eps = norm->options.eps();
+  return fused_ops()->norm(step);
+}
+
+}  // namespace
+
+at::Tensor norm_relu(torch::nn::BatchNorm2d& norm, const at::Tensor& x,
+                     const at::Tensor& shortcut) {
+  if (at::Tensor y = try_fused(norm, {.x = x, .shortcut = shortcut, .relu = true}); y.defined()) {
+    return y;
+  }
+  at::Tensor y = norm(x);
+  return rectified(shortcut.defined() ? y.add_(shortcut) : y);
+}
+
+at::Tensor norm_only(torch::nn::BatchNorm2d& norm, const at::Tensor& x) {
+  at::Tensor y = try_fused(norm, {.x = x});
+  return y.defined() ? y : norm(x);
+}
+
+at::Tensor conv_norm_relu_pool(torch::nn::Conv2d& conv, torch::nn::BatchNorm2d& norm,
+                               const at::Tensor& x) {
+  if (fused_ops() != nullptr && norm->is_training() && conv->bias.defined()) {
+    // The mean takes the bias away again: adding it and summing its gradient would be for nothing.
+    const at::Tensor plain = torch::conv2d(x, conv->weight, {}, conv->options.stride(),
+                                           std::get<0>(conv->options.padding()));
+    if (at::Tensor y =
+            try_fused(norm, {.x = plain, .input_bias = conv->bias, .relu = true, .pool = true});
+        y.defined()) {
+      return y;
+    }
+  }
+  return torch::max_pool2d(rectified(norm(conv(x))), 2);
+}
+
+AddNormed add_norm(torch::nn::LayerNorm& norm, const at::Tensor& x, const at::Tensor& delta) {
+  if (fused_ops() != nullptr && norm->is_training()) {
+    AddNormed fused = fused_ops()->add_norm({.x = x,
+                                             .delta = delta,
+                                             .weight = norm->weight,
+                                             .bias = norm->bias,
+                                             .eps = norm->options.eps()});
+    if (fused.normed.defined()) {
+      return fused;
+    }
+  }
+  const at::Tensor sum = delta.defined() ? x + delta : x;
+  return {.sum = sum, .normed = norm(sum)};
+}
+
+}  // namespace kedge::nn

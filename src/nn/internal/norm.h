@@ -1,0 +1,25 @@
+// Normalisation with what stands around it, fused where the device can (nn/fused.h).
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "nn/fused.h"
+#include "nn/internal/modules.h"
+
+namespace kedge::nn {
+
+// relu(norm(x) + shortcut); `shortcut` may be undefined.
+at::Tensor norm_relu(torch::nn::BatchNorm2d& norm, const at::Tensor& x,
+                     const at::Tensor& shortcut = {});
+
+// norm(x).
+at::Tensor norm_only(torch::nn::BatchNorm2d& norm, const at::Tensor& x);
+
+// max_pool(relu(norm(conv(x)))), over fields of 2 x 2.
+at::Tensor conv_norm_relu_pool(torch::nn::Conv2d& conv, torch::nn::BatchNorm2d& norm,
+                               const at::Tensor& x);
+
+// x + delta (x where that is undefined), and its normalisation.
+AddNormed add_norm(torch::nn::LayerNorm& norm, const at::Tensor& x, const at::Tensor& delta);
+
+}  // namespace kedge::nn
