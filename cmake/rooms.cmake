@@ -13,6 +13,12 @@ if(NOT KEDGE_FUZZ) # the warnings are g++'s; the fuzzers are built by clang
   target_compile_options(kedge_options INTERFACE -Wall -Wextra -Wconversion -Werror
     # g++ sees overlaps and writes past the end in std::string and fmt's buffers that cannot be
     -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
+  # nlohmann-json before 3.11 (Ubuntu 22.04) converts itself to std::optional, which g++ reports
+  # wherever a json is returned as one.
+  find_package(nlohmann_json REQUIRED)
+  if(nlohmann_json_VERSION VERSION_LESS 3.11)
+    target_compile_options(kedge_options INTERFACE -Wno-conversion)
+  endif()
 endif()
 if(KEDGE_SANITIZE)
   if(KEDGE_TRAIN)
