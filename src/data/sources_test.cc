@@ -109,6 +109,46 @@ TEST(Cifar10, reads_the_images_of_the_npm_package) {
   EXPECT_EQ(sample.image.pixels[3 * 40 + 2], 40);
 }
 
+TEST(Cifar10, reads_the_pickles_of_python) {
+  const ScratchFolder folder;
+  const Path fixture = Path(KEDGE_FIXTURES) / "data" / "cifar_py";
+  ASSERT_TRUE(make_dirs(folder / "cifar-10-batches-py"));
+  std::filesystem::copy(fixture, folder / "cifar-10-batches-py");
+  const auto parts = open_source(config_of("cifar10", folder.path()));
+  ASSERT_TRUE(parts) << parts.error().message;
+  EXPECT_THAT(labels_of(*parts->train), ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_THAT(labels_of(*parts->test), ElementsAre(5));
+  const Sample sample = read(*parts->train, 3);
+  ASSERT_EQ(sample.image.pixels.size(), 3072U);
+  EXPECT_EQ(sample.image.pixels[0], 3);
+  EXPECT_EQ(sample.image.pixels[1], 103);
+  EXPECT_EQ(sample.image.pixels[3 * 1023 + 2], 1023 % 251);
+}
+
+TEST(Cifar10, refuses_a_pickle_that_is_cut_or_has_another_label) {
+  const ScratchFolder folder;
+  const Path fixture = Path(KEDGE_FIXTURES) / "data" / "cifar_py";
+  std::filesystem::copy(fixture, folder.path());
+  const std::string whole = *read_file(fixture / "data_batch_2");
+  must_write(folder / "data_batch_2", whole.substr(0, whole.size() / 2));
+  const auto cut = open_source(config_of("cifar10", folder.path()));
+  ASSERT_FALSE(cut);
+  EXPECT_EQ(cut.error().kind, ErrorKind::Corrupt);
+  EXPECT_THAT(cut.error().message, HasSubstr("data_batch_2: its pickle is damaged"));
+  // Without the opcodes that put the one label into its list.
+  std::string unlabelled = whole;
+  const std::size_t append = unlabelled.find(
+      "K\x01"
+      "a",
+      unlabelled.find("labels"));
+  ASSERT_NE(append, std::string::npos);
+  unlabelled.replace(append, 3, "");
+  must_write(folder / "data_batch_2", unlabelled);
+  const auto other = open_source(config_of("cifar10", folder.path()));
+  ASSERT_FALSE(other);
+  EXPECT_THAT(other.error().message, HasSubstr("holds 0 labels, but its images are [1, 3072]"));
+}
+
 TEST(Cifar10, refuses_a_short_file_and_a_missing_one) {
   const ScratchFolder folder;
   write_small_cifar(folder.path());

@@ -15,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include "checkpoint/internal/pickled_array.h"
 #include "checkpoint/tensor_file.h"
 #include "core/result.h"
 
@@ -65,7 +66,7 @@ constexpr std::array<std::string_view, 22> kDTypeNames = {
     "torch.uint64",  "torch.complex32"};
 
 bool is_known(std::string_view name) {
-  return std::ranges::find(kCallable, name) != kCallable.end() ||
+  return is_array_name(name) || std::ranges::find(kCallable, name) != kCallable.end() ||
          std::ranges::find(kDTypeNames, name) != kDTypeNames.end() || find_storage_type(name);
 }
 
@@ -299,6 +300,12 @@ class PickleMachine {
     if (function->kind != Kind::Global || arguments->kind != Kind::Tuple) {
       return corrupt("it calls something that is not a function");
     }
+    if (is_array_name(function->text)) {
+      PickleValue* value = make(Kind::Plain);
+      KEDGE_TRY(call_for_array(function->text, *arguments, *value));
+      push(value);
+      return {};
+    }
     if (std::ranges::find(kCallable, function->text) == kCallable.end()) {
       return refuse(function->text);
     }
@@ -378,10 +385,12 @@ Result<void> PickleMachine::step_text(std::uint8_t code) {
       return push_text(8, Kind::Text);
     case 'U':  // SHORT_BINSTRING
     case 'C':  // SHORT_BINBYTES
-      return push_text(1, Kind::Plain);
+      return push_text(1, Kind::Bytes);
     case 'T':  // BINSTRING
     case 'B':  // BINBYTES
-      return push_text(4, Kind::Plain);
+      return push_text(4, Kind::Bytes);
+    case 0x8e:  // BINBYTES8
+      return push_text(8, Kind::Bytes);
     default:
       return step_number(code);
   }
@@ -468,10 +477,15 @@ Result<void> PickleMachine::step_object(std::uint8_t code) {
       return load_storage();
     case 'R':  // REDUCE
       return call();
-    case 'b':  // BUILD: a state dict's _metadata; weights need none of it
-      KEDGE_TRY(pop());
+    case 'b': {  // BUILD: an array's content, or a state dict's _metadata, which weights do not
+                 // need
+      const PickleValue* state = KEDGE_TRY(pop());
+      if (!stack_.empty() && is_array_part(*stack_.back())) {
+        return build_array(*stack_.back(), *state);
+      }
       KEDGE_TRY(top(Kind::Dict));
       return {};
+    }
     default:
       return fail(ErrorKind::Corrupt,
                   fmt::format("refusing pickle opcode 0x{:02x}: not a plain state dict", code),

@@ -1,5 +1,5 @@
-// A reader for the pickles inside torch.save files that cannot run code: it builds plain values and
-// descriptions of tensors, and refuses every other name by name.
+// A reader for pickles that cannot run code: it builds plain values, descriptions of tensors (as in
+// torch.save's files) and numpy arrays, and refuses every other name by name.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,8 @@ struct StridedTensor {
 
 struct PickleValue {
   enum class Kind : std::uint8_t {
-    Plain,  // a float, bytes, a dtype, ...: nothing that weights need
+    Plain,  // a float, a dtype of torch, ...: nothing that weights need
+    Bytes,
     Bool,
     Integer,
     Text,
@@ -38,15 +39,17 @@ struct PickleValue {
     Global,
     Storage,
     Tensor,
+    ArrayType,  // of numpy
+    Array,      // of numpy
     Mark,
   };
 
   Kind kind = Kind::Plain;
   std::int64_t integer = 0;
-  std::string text = {};                                          // Text; Global: "module.name"
-  std::vector<PickleValue*> items = {};                           // List, Tuple
+  std::string text = {};                 // Text, Bytes; Global: "module.name"; ArrayType: "u1"
+  std::vector<PickleValue*> items = {};  // List, Tuple; Array: its type and its bytes
   std::vector<std::pair<PickleValue*, PickleValue*>> pairs = {};  // Dict, in order of insertion
-  StridedTensor tensor = {};                                      // Tensor; Storage: its first half
+  StridedTensor tensor = {};  // Tensor; Storage: its first half; Array: its shape
 };
 
 // Owns every value, so that the loops a hostile pickle can tie leak nothing.

