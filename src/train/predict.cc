@@ -17,6 +17,7 @@
 #include "train/precision.h"
 #include "train/predict_items.h"
 #include "train/row_file.h"
+#include "train/row_origin.h"
 #include "train/saved_model.h"
 #include "train/torch_guard.h"
 
@@ -310,6 +311,8 @@ Result<void> predict(const PredictOptions& options) {
   RowFile file = KEDGE_TRY(options.output.empty() ? RowFile::open_stdout(rows.header())
                                                   : RowFile::open(options.output, rows.header()));
   const std::size_t done = KEDGE_TRY(count_done(file, rows, items, options.output));
+  KEDGE_TRY(claim_rows(options.output, {.checkpoint = saved.path, .top_k = options.top_k},
+                       /*has_rows=*/done > 0));
   if (done > 0) {
     say("{} of {} rows are there already", done, items.size());
   }
