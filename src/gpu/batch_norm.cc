@@ -10,14 +10,18 @@
 #include "gpu/batch_norm_source.h"
 #include "gpu/cuda_source.h"
 #include "gpu/kernel_cache.h"
+#include "gpu/sum_source.h"
 
 namespace kedge::gpu {
 namespace {
 
-constexpr std::int64_t kTile = 64;        // channels of a block of the summing kernels
-constexpr unsigned kSumThreads = 1024;    // 8 channels each, 128 rows side by side
-constexpr std::int64_t kSumBlocks = 132;  // about one for each multiprocessor of a large GPU
+constexpr std::int64_t kTile = 64;     // channels of a block of the summing kernels
+constexpr unsigned kSumThreads = 512;  // 8 channels each, 64 rows side by side
+// About two and one for each multiprocessor of a large GPU; more leave more partial sums to add.
+constexpr std::int64_t kStatisticsBlocks = 264;
+constexpr std::int64_t kGradientBlocks = 132;
 constexpr unsigned kThreads = 256;
+constexpr std::int64_t kRowsOfBlock = 128;  // of the kernels that sum nothing
 constexpr std::int64_t kMostTiles = 256;
 
 using torch::autograd::AutogradContext;
@@ -35,27 +39,28 @@ struct Shape {
   std::int64_t rows = 0;
   std::int64_t channels = 0;
   int width = 0;  // of the image, where fields are found
-  int is_pooled = 0;
+  bool is_pooled = false;
 
   explicit Shape(const at::Tensor& x, bool pool)
       : rows(x.size(0) * x.size(2) * x.size(3)),
         channels(x.size(1)),
         width(static_cast<int>(x.size(3))),
-        is_pooled(pool ? 1 : 0) {}
+        is_pooled(pool) {}
 
-  Grid sum_grid() const {
+  Grid sum_grid(std::int64_t blocks) const {
     const std::int64_t tiles = channels / kTile;
-    const std::int64_t units = is_pooled != 0 ? rows / 4 : rows;
+    const std::int64_t units = is_pooled ? rows / 4 : rows;
     const std::int64_t per_tile = std::clamp<std::int64_t>(
-        kSumBlocks / tiles, 1, std::max<std::int64_t>(1, units / (kSumThreads / 8)));
+        blocks / tiles, 1, std::max<std::int64_t>(1, units / (kSumThreads / 8)));
     return {.blocks = static_cast<unsigned>(tiles),
             .blocks_y = static_cast<unsigned>(per_tile),
             .threads = kSumThreads};
   }
 
   Grid elementwise_grid() const {
-    const std::int64_t units = (is_pooled != 0 ? rows / 4 : rows) * channels / 8;
-    return {.blocks = static_cast<unsigned>((units + kThreads - 1) / kThreads),
+    const std::int64_t units = is_pooled ? rows / 4 : rows;
+    return {.blocks = static_cast<unsigned>(channels / kTile),
+            .blocks_y = static_cast<unsigned>((units + kRowsOfBlock - 1) / kRowsOfBlock),
             .threads = kThreads};
   }
 };
@@ -66,8 +71,13 @@ at::Tensor make_partial(const Shape& shape, const Grid& grid, at::Device device)
                       torch::TensorOptions(torch::kFloat).device(device));
 }
 
+// Autograd takes no undefined tensors, so what is missing is empty.
+bool has(const at::Tensor& tensor) {
+  return tensor.numel() > 0;
+}
+
 const void* data_or_null(const at::Tensor& tensor) {
-  return tensor.defined() ? tensor.const_data_ptr() : nullptr;
+  return has(tensor) ? tensor.const_data_ptr() : nullptr;
 }
 
 class NormFunction : public torch::autograd::Function<NormFunction> {
@@ -79,7 +89,7 @@ class NormFunction : public torch::autograd::Function<NormFunction> {
     const Shape shape(x, step->pool);
     const Workspace work{
         torch::empty({4, shape.channels}, torch::TensorOptions(torch::kFloat).device(x.device()))};
-    const Grid grid = Shape(x, false).sum_grid();
+    const Grid grid = Shape(x, false).sum_grid(kStatisticsBlocks);
     const at::Tensor partial = make_partial(shape, grid, x.device());
     (*kernels->statistics)(grid, x.const_data_ptr(), shape.rows, shape.channels,
                            partial.data_ptr<float>(), kernels->counters.data_ptr<int>(),
@@ -91,16 +101,16 @@ class NormFunction : public torch::autograd::Function<NormFunction> {
                                              x.options(), at::MemoryFormat::ChannelsLast)
                               : torch::empty_like(x);
     const int has_relu = step->relu ? 1 : 0;
-    (*kernels->apply)(shape.elementwise_grid(), x.const_data_ptr(), data_or_null(shortcut),
-                      y.mutable_data_ptr(), static_cast<const float*>(work.row(2)), shape.rows,
-                      shape.channels, shape.width, has_relu, shape.is_pooled);
+    (*kernels->kind(shape.is_pooled).apply)(
+        shape.elementwise_grid(), x.const_data_ptr(), data_or_null(shortcut), y.mutable_data_ptr(),
+        static_cast<const float*>(work.row(2)), shape.rows, shape.channels, shape.width, has_relu);
     // With a shortcut only the result tells where ReLU let through.
-    ctx->save_for_backward({x, weight, work.floats, shortcut.defined() && step->relu ? y : x});
+    ctx->save_for_backward({x, weight, work.floats, has(shortcut) && step->relu ? y : x});
     ctx->saved_data["kernels"] = reinterpret_cast<std::int64_t>(kernels);
     ctx->saved_data["relu"] = step->relu;
     ctx->saved_data["pool"] = step->pool;
-    ctx->saved_data["shortcut"] = shortcut.defined();
-    ctx->saved_data["input_bias"] = input_bias.defined();
+    ctx->saved_data["shortcut"] = has(shortcut);
+    ctx->saved_data["input_bias"] = has(input_bias);
     return y;
   }
 
@@ -119,24 +129,24 @@ class NormFunction : public torch::autograd::Function<NormFunction> {
     const at::Tensor weight_gradient = torch::empty({shape.channels}, floats);
     const at::Tensor bias_gradient = torch::empty({shape.channels}, floats);
     const at::Tensor factors = torch::empty({3, shape.channels}, floats);
-    const Grid grid = shape.sum_grid();
+    const Grid grid = shape.sum_grid(kGradientBlocks);
     const at::Tensor partial = make_partial(shape, grid, x.device());
-    (*kernels->gradient_sums)(grid, x.const_data_ptr(), dy.const_data_ptr(), gate, shape.rows,
-                              shape.channels, shape.width, has_relu, shape.is_pooled,
-                              partial.data_ptr<float>(), kernels->counters.data_ptr<int>(),
-                              static_cast<const float*>(work.row(0)), saved[1].const_data_ptr(),
-                              weight_gradient.data_ptr<float>(), bias_gradient.data_ptr<float>(),
-                              factors.data_ptr<float>());
+    (*kernels->kind(shape.is_pooled).gradient_sums)(
+        grid, x.const_data_ptr(), dy.const_data_ptr(), gate, shape.rows, shape.channels,
+        shape.width, has_relu, partial.data_ptr<float>(), kernels->counters.data_ptr<int>(),
+        static_cast<const float*>(work.row(0)), saved[1].const_data_ptr(),
+        weight_gradient.data_ptr<float>(), bias_gradient.data_ptr<float>(),
+        factors.data_ptr<float>());
     const at::Tensor dx = torch::empty_like(x);
     // Without ReLU the shortcut's gradient is dy itself.
     const bool writes_shortcut = has_shortcut && has_relu != 0;
     const at::Tensor shortcut_gradient = writes_shortcut ? torch::empty_like(x) : at::Tensor();
-    (*kernels->gradient)(
+    (*kernels->kind(shape.is_pooled).gradient)(
         shape.elementwise_grid(), x.const_data_ptr(), dy.const_data_ptr(), gate,
         dx.mutable_data_ptr(),
         writes_shortcut ? shortcut_gradient.mutable_data_ptr() : static_cast<void*>(nullptr),
         static_cast<const float*>(work.row(2)), factors.const_data_ptr(), shape.rows,
-        shape.channels, shape.width, has_relu, shape.is_pooled);
+        shape.channels, shape.width, has_relu);
     // Exactly zero: the mean takes any constant away.
     const at::Tensor input_bias_gradient = ctx->saved_data["input_bias"].toBool()
                                                ? torch::zeros({shape.channels}, floats)
@@ -164,13 +174,17 @@ bool is_float(const at::Tensor& tensor) {
 
 Result<NormKernels> make_norm_kernels(Plugin& plugin) {
   const Program program =
-      KEDGE_TRY(Program::make(plugin, kCudaPrelude + kBatchNormSource, "batch_norm"));
-  return NormKernels{.counters = torch::zeros(
-                         {kMostTiles}, torch::TensorOptions(torch::kInt).device(torch::kCUDA)),
+      KEDGE_TRY(Program::make(plugin, kCudaPrelude + kSumSource + kBatchNormSource, "batch_norm"));
+  const auto kind = [&](const std::string& suffix) -> Result<NormKernels::Kind> {
+    return NormKernels::Kind{.apply = KEDGE_TRY(program.kernel("apply" + suffix)),
+                             .gradient_sums = KEDGE_TRY(program.kernel("gradient_sums" + suffix)),
+                             .gradient = KEDGE_TRY(program.kernel("gradient" + suffix))};
+  };
+  const auto counters = torch::TensorOptions(torch::kInt).device(torch::kCUDA);
+  return NormKernels{.counters = torch::zeros({kMostTiles}, counters),
                      .statistics = KEDGE_TRY(program.kernel("statistics")),
-                     .apply = KEDGE_TRY(program.kernel("apply")),
-                     .gradient_sums = KEDGE_TRY(program.kernel("gradient_sums")),
-                     .gradient = KEDGE_TRY(program.kernel("gradient"))};
+                     .plain = KEDGE_TRY(kind("")),
+                     .pooled = KEDGE_TRY(kind("_pooled"))};
 }
 
 bool can_norm(const nn::NormStep& step) {
@@ -183,7 +197,9 @@ bool can_norm(const nn::NormStep& step) {
 }
 
 at::Tensor batch_norm(NormKernels& kernels, const nn::NormStep& step) {
-  return NormFunction::apply(step.x, step.input_bias, step.weight, step.bias, step.shortcut,
+  const at::Tensor none = torch::empty({0}, step.x.options());
+  return NormFunction::apply(step.x, step.input_bias.defined() ? step.input_bias : none,
+                             step.weight, step.bias, step.shortcut.defined() ? step.shortcut : none,
                              &kernels, &step);
 }
 

@@ -13,11 +13,18 @@
 namespace kedge::gpu {
 
 struct NormKernels {
+  struct Kind {
+    std::unique_ptr<Kernel> apply;
+    std::unique_ptr<Kernel> gradient_sums;
+    std::unique_ptr<Kernel> gradient;
+  };
+
   at::Tensor counters;  // of finished blocks; zero between launches
   std::unique_ptr<Kernel> statistics;
-  std::unique_ptr<Kernel> apply;
-  std::unique_ptr<Kernel> gradient_sums;
-  std::unique_ptr<Kernel> gradient;
+  Kind plain;
+  Kind pooled;
+
+  Kind& kind(bool is_pooled) { return is_pooled ? pooled : plain; }
 };
 
 Result<NormKernels> make_norm_kernels(Plugin& plugin);

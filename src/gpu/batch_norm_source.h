@@ -1,7 +1,6 @@
 // The CUDA source of gpu/batch_norm.cc.
-// Memory is [rows, C]: a row is a pixel. A summing block takes 64 channels: 8 threads with 8
-// channels each side by side, 128 such rows at a time. Blocks of one tile of channels leave partial
-// sums; the last to finish adds them up in a fixed order, so that results never vary.
+// Memory is [rows, C]: a row is a pixel. Sums are those of gpu/sum_source.h; elsewhere a thread
+// keeps its channels' factors in registers for several rows.
 #pragma once
 
 #include <string>
@@ -9,84 +8,11 @@
 namespace kedge::gpu {
 
 inline const std::string kBatchNormSource = R"cuda(
-constexpr int kLanes = 8;           // threads across a tile of 64 channels
-constexpr int kRowsAtOnce = 128;    // 1024 / kLanes
-
-// Sums `first` and `second` of a block's threads per channel, leaves them in `partial`
-// [blocks, 2, C], and in the last block of the tile returns the sums over all blocks for channel
-// `threadIdx.x` < 64 of the tile. True in that block.
-__device__ bool sum_over_rows(const Eight& first, const Eight& second, float* partial,
-                              int* counter, int64 channels, float* total) {
-  __shared__ float shared[32][2][64];
-  __shared__ bool is_last;
-  const int lane = threadIdx.x % kLanes;
-  const int warp = threadIdx.x / 32;
-  // The four rows of a warp first, then the warps.
-  Eight a = first;
-  Eight b = second;
-#pragma unroll
-  for (int i = 0; i < 8; ++i) {
-    a.v[i] += __shfl_down_sync(0xffffffffu, a.v[i], 16);
-    b.v[i] += __shfl_down_sync(0xffffffffu, b.v[i], 16);
-    a.v[i] += __shfl_down_sync(0xffffffffu, a.v[i], 8);
-    b.v[i] += __shfl_down_sync(0xffffffffu, b.v[i], 8);
-  }
-  if (threadIdx.x % 32 < kLanes) {
-#pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      shared[warp][0][lane * 8 + i] = a.v[i];
-      shared[warp][1][lane * 8 + i] = b.v[i];
-    }
-  }
-  __syncthreads();
-  const int64 tile = static_cast<int64>(blockIdx.x) * 64;
-  if (threadIdx.x < 128) {
-    const int which = threadIdx.x / 64;
-    const int channel = threadIdx.x % 64;
-    float sum = 0;
-    for (int w = 0; w < 32; ++w) {
-      sum += shared[w][which][channel];
-    }
-    partial[(static_cast<int64>(blockIdx.y) * 2 + which) * channels + tile + channel] = sum;
-  }
-  __threadfence();
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    is_last = atomicAdd(&counter[blockIdx.x], 1) == gridDim.y - 1;
-  }
-  __syncthreads();
-  if (!is_last) {
-    return false;
-  }
-  __threadfence();
-  // 8 groups of 128 threads add every eighth block's sums.
-  const int group = threadIdx.x / 128;
-  const int which = threadIdx.x % 128 / 64;
-  const int channel = threadIdx.x % 64;
-  float sum = 0;
-  for (int block = group; block < gridDim.y; block += 8) {
-    sum += __ldcg(&partial[(static_cast<int64>(block) * 2 + which) * channels + tile + channel]);
-  }
-  shared[group][which][channel] = sum;
-  __syncthreads();
-  if (threadIdx.x < 64) {
-    for (int part = 0; part < 2; ++part) {
-      float all = 0;
-      for (int g = 0; g < 8; ++g) {
-        all += shared[g][part][threadIdx.x];
-      }
-      total[part] = all;
-    }
-  }
-  if (threadIdx.x == 0) {
-    counter[blockIdx.x] = 0;
-  }
-  return true;
-}
+constexpr int kRowsOfThread = 4;    // of the kernels that sum nothing
 
 // work: mean, inverse deviation, scale, shift, each [C]. Sums are of x - x[0], so that a mean far
 // from zero does not swallow the variance.
-extern "C" __global__ void __launch_bounds__(1024)
+extern "C" __global__ void __launch_bounds__(512)
 statistics(const bfloat16* x, int64 rows, int64 channels, float* partial, int* counter, float* work,
            const float* weight, const float* bias, const float* input_bias, float* running_mean,
            float* running_var, int64* batches, float momentum, float eps) {
@@ -96,18 +22,24 @@ statistics(const bfloat16* x, int64 rows, int64 channels, float* partial, int* c
   Eight squares = {};
   const int64 step = static_cast<int64>(gridDim.y) * kRowsAtOnce;
   int64 row = static_cast<int64>(blockIdx.y) * kRowsAtOnce + threadIdx.x / kLanes;
-  for (; row + step < rows; row += 2 * step) {
-    const Eight a = load(x + row * channels + first);
-    const Eight b = load(x + (row + step) * channels + first);
+  for (; row + (kInFlight - 1) * step < rows; row += kInFlight * step) {
+    uint4 raw[kInFlight];
 #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      const float p = a.v[i] - origin.v[i];
-      const float q = b.v[i] - origin.v[i];
-      sum.v[i] += p + q;
-      squares.v[i] += p * p + q * q;
+    for (int k = 0; k < kInFlight; ++k) {
+      raw[k] = load_raw(x + (row + k * step) * channels + first);
+    }
+#pragma unroll
+    for (int k = 0; k < kInFlight; ++k) {
+      const Eight a = unpack(raw[k]);
+#pragma unroll
+      for (int i = 0; i < 8; ++i) {
+        const float p = a.v[i] - origin.v[i];
+        sum.v[i] += p;
+        squares.v[i] += p * p;
+      }
     }
   }
-  if (row < rows) {
+  for (; row < rows; row += step) {
     const Eight a = load(x + row * channels + first);
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
@@ -155,62 +87,64 @@ __device__ __forceinline__ Eight affine(const Eight& x, const Eight& scale, cons
   return out;
 }
 
-extern "C" __global__ void apply(const bfloat16* x, const bfloat16* shortcut, bfloat16* y,
-                                 const float* affine_work, int64 rows, int64 channels, int width,
-                                 int has_relu, int is_pooled) {
-  const int64 vectors = channels / 8;
-  const int64 unit = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x;
-  const int64 units = (is_pooled ? rows / 4 : rows) * vectors;
-  if (unit >= units) {
-    return;
-  }
-  const int64 channel = unit % vectors * 8;
+// A block takes 64 channels; its 32 rows of threads go on by 32.
+template <bool is_pooled>
+__device__ void apply_rows(const bfloat16* __restrict__ x, const bfloat16* __restrict__ shortcut,
+                           bfloat16* __restrict__ y, const float* affine_work, int64 rows,
+                           int64 channels, int width, int has_relu) {
+  const int64 channel = static_cast<int64>(blockIdx.x) * 64 + threadIdx.x % kLanes * 8;
   const Eight scale = load_floats(affine_work + channel);
   const Eight shift = load_floats(affine_work + channels + channel);
-  if (is_pooled) {
-    const int64 start = field_start(unit / vectors, width);
-    const int64 offsets[4] = {0, 1, width, width + 1};
-    Eight best;
+  const int64 units = is_pooled ? rows / 4 : rows;
+  const int64 begin = static_cast<int64>(blockIdx.y) * 32 * kRowsOfThread + threadIdx.x / kLanes;
+#pragma unroll 4
+  for (int k = 0; k < kRowsOfThread; ++k) {
+    const int64 unit = begin + k * 32;
+    if (unit >= units) {
+      return;
+    }
+    const int64 at = unit * channels + channel;
+    Eight z;
+    if (is_pooled) {
+      const int64 start = field_start(unit, width);
+      const int64 offsets[4] = {0, 1, width, width + 1};
+      z = affine(load(x + start * channels + channel), scale, shift);
 #pragma unroll
-    for (int k = 0; k < 4; ++k) {
-      const Eight z = affine(load(x + (start + offsets[k]) * channels + channel), scale, shift);
+      for (int p = 1; p < 4; ++p) {
+        const Eight other =
+            affine(load(x + (start + offsets[p]) * channels + channel), scale, shift);
 #pragma unroll
-      for (int i = 0; i < 8; ++i) {
-        best.v[i] = k == 0 ? fmaxf(z.v[i], 0.0f) : fmaxf(best.v[i], z.v[i]);
+        for (int i = 0; i < 8; ++i) {
+          z.v[i] = fmaxf(z.v[i], other.v[i]);
+        }
+      }
+    } else {
+      z = affine(load(x + at), scale, shift);
+      if (shortcut != nullptr) {
+        const Eight other = load(shortcut + at);
+#pragma unroll
+        for (int i = 0; i < 8; ++i) {
+          z.v[i] += other.v[i];
+        }
       }
     }
-    store(y + unit * 8, best);
-    return;
-  }
-  Eight z = affine(load(x + unit * 8), scale, shift);
-  if (shortcut != nullptr) {
-    const Eight other = load(shortcut + unit * 8);
+    if (has_relu) {
 #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      z.v[i] += other.v[i];
+      for (int i = 0; i < 8; ++i) {
+        z.v[i] = fmaxf(z.v[i], 0.0f);
+      }
     }
+    store(y + at, z);
   }
-  if (has_relu) {
-#pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      z.v[i] = fmaxf(z.v[i], 0.0f);
-    }
-  }
-  store(y + unit * 8, z);
 }
 
-// What reaches the normalised value of each pixel: dy where ReLU let through. `gate` is the
-// result where a shortcut was added, and null where x tells by itself.
-__device__ __forceinline__ Eight through(const Eight& x, const Eight& dy, const bfloat16* gate,
-                                         const Eight& scale, const Eight& shift, int has_relu) {
-  if (!has_relu) {
-    return dy;
-  }
-  const Eight z = gate == nullptr ? affine(x, scale, shift) : load(gate);
+// What reaches the normalised value of each pixel: dy where ReLU let z through. z is the result
+// where a shortcut was added, and what x tells by itself elsewhere.
+__device__ __forceinline__ Eight through(const Eight& dy, const Eight& z, int has_relu) {
   Eight out;
 #pragma unroll
   for (int i = 0; i < 8; ++i) {
-    out.v[i] = z.v[i] > 0.0f ? dy.v[i] : 0.0f;
+    out.v[i] = !has_relu || z.v[i] > 0.0f ? dy.v[i] : 0.0f;
   }
   return out;
 }
@@ -235,11 +169,11 @@ __device__ __forceinline__ void find_maximum(const Eight* x, const Eight& scale,
 }
 
 // factors: a, b, c of dx = a dz + b x + c.
-extern "C" __global__ void __launch_bounds__(1024)
-gradient_sums(const bfloat16* x, const bfloat16* dy, const bfloat16* gate, int64 rows,
-              int64 channels, int width, int has_relu, int is_pooled, float* partial, int* counter,
-              const float* work, const float* weight, float* weight_gradient, float* bias_gradient,
-              float* factors) {
+template <bool is_pooled>
+__device__ void sum_gradients(const bfloat16* x, const bfloat16* dy, const bfloat16* gate,
+                              int64 rows, int64 channels, int width, int has_relu, float* partial,
+                              int* counter, const float* work, const float* weight,
+                              float* weight_gradient, float* bias_gradient, float* factors) {
   const int64 first = static_cast<int64>(blockIdx.x) * 64 + threadIdx.x % kLanes * 8;
   const Eight mean = load_floats(work + first);
   const Eight scale = load_floats(work + 2 * channels + first);
@@ -270,15 +204,31 @@ gradient_sums(const bfloat16* x, const bfloat16* dy, const bfloat16* gate, int64
       }
     }
   } else {
-    for (; row < rows; row += step) {
-      const int64 at = row * channels + first;
-      const Eight value = load(x + at);
-      const Eight dz = through(value, load(dy + at), gate == nullptr ? nullptr : gate + at, scale,
-                               shift, has_relu);
+    for (; row < rows; row += kInFlight * step) {
+      uint4 values[kInFlight];
+      uint4 gradients[kInFlight];
+      uint4 gates[kInFlight];
 #pragma unroll
-      for (int i = 0; i < 8; ++i) {
-        sum.v[i] += dz.v[i];
-        product.v[i] += dz.v[i] * (value.v[i] - mean.v[i]);
+      for (int k = 0; k < kInFlight; ++k) {
+        if (row + k * step < rows) {
+          const int64 at = (row + k * step) * channels + first;
+          values[k] = load_raw(x + at);
+          gradients[k] = load_raw(dy + at);
+          gates[k] = gate == nullptr ? values[k] : load_raw(gate + at);
+        }
+      }
+#pragma unroll
+      for (int k = 0; k < kInFlight; ++k) {
+        if (row + k * step < rows) {
+          const Eight value = unpack(values[k]);
+          const Eight z = gate == nullptr ? affine(value, scale, shift) : unpack(gates[k]);
+          const Eight dz = through(unpack(gradients[k]), z, has_relu);
+#pragma unroll
+          for (int i = 0; i < 8; ++i) {
+            sum.v[i] += dz.v[i];
+            product.v[i] += dz.v[i] * (value.v[i] - mean.v[i]);
+          }
+        }
       }
     }
   }
@@ -298,63 +248,96 @@ gradient_sums(const bfloat16* x, const bfloat16* dy, const bfloat16* gate, int64
   factors[2 * channels + c] = -a * total[0] / count - b * work[c];
 }
 
-__device__ __forceinline__ Eight combine(const Eight& dz, const Eight& x, const float* factors,
-                                         int64 channels, int64 channel) {
-  const Eight a = load_floats(factors + channel);
-  const Eight b = load_floats(factors + channels + channel);
-  const Eight c = load_floats(factors + 2 * channels + channel);
+struct Factors {
+  Eight a, b, c;
+};
+
+__device__ __forceinline__ Eight combine(const Eight& dz, const Eight& x, const Factors& factors) {
   Eight out;
 #pragma unroll
   for (int i = 0; i < 8; ++i) {
-    out.v[i] = a.v[i] * dz.v[i] + b.v[i] * x.v[i] + c.v[i];
+    out.v[i] = factors.a.v[i] * dz.v[i] + factors.b.v[i] * x.v[i] + factors.c.v[i];
   }
   return out;
 }
 
-extern "C" __global__ void gradient(const bfloat16* x, const bfloat16* dy, const bfloat16* gate,
-                                    bfloat16* dx, bfloat16* shortcut_gradient,
-                                    const float* affine_work, const float* factors, int64 rows,
-                                    int64 channels, int width, int has_relu, int is_pooled) {
-  const int64 vectors = channels / 8;
-  const int64 unit = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x;
-  const int64 units = (is_pooled ? rows / 4 : rows) * vectors;
-  if (unit >= units) {
-    return;
-  }
-  const int64 channel = unit % vectors * 8;
+// A block takes 64 channels; its 32 rows of threads go on by 32.
+template <bool is_pooled>
+__device__ void gradient_rows(const bfloat16* __restrict__ x, const bfloat16* __restrict__ dy,
+                              const bfloat16* __restrict__ gate, bfloat16* __restrict__ dx,
+                              bfloat16* __restrict__ shortcut_gradient, const float* affine_work,
+                              const float* all_factors, int64 rows, int64 channels, int width,
+                              int has_relu) {
+  const int64 channel = static_cast<int64>(blockIdx.x) * 64 + threadIdx.x % kLanes * 8;
   const Eight scale = load_floats(affine_work + channel);
   const Eight shift = load_floats(affine_work + channels + channel);
-  if (is_pooled) {
-    const int64 start = field_start(unit / vectors, width);
-    const int64 offsets[4] = {0, 1, width, width + 1};
-    Eight pixels[4];
-#pragma unroll
-    for (int k = 0; k < 4; ++k) {
-      pixels[k] = load(x + (start + offsets[k]) * channels + channel);
+  const Factors factors = {load_floats(all_factors + channel),
+                           load_floats(all_factors + channels + channel),
+                           load_floats(all_factors + 2 * channels + channel)};
+  const int64 units = is_pooled ? rows / 4 : rows;
+  const int64 begin = static_cast<int64>(blockIdx.y) * 32 * kRowsOfThread + threadIdx.x / kLanes;
+#pragma unroll 2
+  for (int k = 0; k < kRowsOfThread; ++k) {
+    const int64 unit = begin + k * 32;
+    if (unit >= units) {
+      return;
     }
-    const Eight gradient = load(dy + unit * 8);
-    int which[8];
-    find_maximum(pixels, scale, shift, which);
+    const int64 at = unit * channels + channel;
+    const Eight upstream = load(dy + at);
+    if (is_pooled) {
+      const int64 start = field_start(unit, width);
+      const int64 offsets[4] = {0, 1, width, width + 1};
+      Eight pixels[4];
 #pragma unroll
-    for (int k = 0; k < 4; ++k) {
-      Eight dz;
-#pragma unroll
-      for (int i = 0; i < 8; ++i) {
-        dz.v[i] = which[i] == k ? gradient.v[i] : 0.0f;
+      for (int p = 0; p < 4; ++p) {
+        pixels[p] = load(x + (start + offsets[p]) * channels + channel);
       }
-      store(dx + (start + offsets[k]) * channels + channel,
-            combine(dz, pixels[k], factors, channels, channel));
+      int which[8];
+      find_maximum(pixels, scale, shift, which);
+#pragma unroll
+      for (int p = 0; p < 4; ++p) {
+        Eight dz;
+#pragma unroll
+        for (int i = 0; i < 8; ++i) {
+          dz.v[i] = which[i] == p ? upstream.v[i] : 0.0f;
+        }
+        store(dx + (start + offsets[p]) * channels + channel, combine(dz, pixels[p], factors));
+      }
+      continue;
     }
-    return;
-  }
-  const Eight value = load(x + unit * 8);
-  const Eight dz = through(value, load(dy + unit * 8), gate == nullptr ? nullptr : gate + unit * 8,
-                           scale, shift, has_relu);
-  store(dx + unit * 8, combine(dz, value, factors, channels, channel));
-  if (shortcut_gradient != nullptr) {
-    store(shortcut_gradient + unit * 8, dz);
+    const Eight value = load(x + at);
+    const Eight z = gate == nullptr ? affine(value, scale, shift) : load(gate + at);
+    const Eight dz = through(upstream, z, has_relu);
+    store(dx + at, combine(dz, value, factors));
+    if (shortcut_gradient != nullptr) {
+      store(shortcut_gradient + at, dz);
+    }
   }
 }
+
+// Fields of four pixels need many registers; apart, they cost the others nothing.
+#define BOTH(SUFFIX, IS_POOLED)                                                                   \
+  extern "C" __global__ void __launch_bounds__(256) apply##SUFFIX(                                \
+      const bfloat16* x, const bfloat16* shortcut, bfloat16* y, const float* affine_work,         \
+      int64 rows, int64 channels, int width, int has_relu) {                                      \
+    apply_rows<IS_POOLED>(x, shortcut, y, affine_work, rows, channels, width, has_relu);          \
+  }                                                                                               \
+  extern "C" __global__ void __launch_bounds__(512) gradient_sums##SUFFIX(                        \
+      const bfloat16* x, const bfloat16* dy, const bfloat16* gate, int64 rows, int64 channels,    \
+      int width, int has_relu, float* partial, int* counter, const float* work,                   \
+      const float* weight, float* weight_gradient, float* bias_gradient, float* factors) {        \
+    sum_gradients<IS_POOLED>(x, dy, gate, rows, channels, width, has_relu, partial, counter,      \
+                             work, weight, weight_gradient, bias_gradient, factors);              \
+  }                                                                                               \
+  extern "C" __global__ void __launch_bounds__(256) gradient##SUFFIX(                             \
+      const bfloat16* x, const bfloat16* dy, const bfloat16* gate, bfloat16* dx,                  \
+      bfloat16* shortcut_gradient, const float* affine_work, const float* factors, int64 rows,    \
+      int64 channels, int width, int has_relu) {                                                  \
+    gradient_rows<IS_POOLED>(x, dy, gate, dx, shortcut_gradient, affine_work, factors, rows,      \
+                             channels, width, has_relu);                                          \
+  }
+BOTH(, false)
+BOTH(_pooled, true)
 )cuda";
 
 }  // namespace kedge::gpu

@@ -38,8 +38,11 @@ struct Eight {
   float v[8];
 };
 
-__device__ __forceinline__ Eight load(const bfloat16* from) {
-  const uint4 raw = *reinterpret_cast<const uint4*>(from);
+__device__ __forceinline__ uint4 load_raw(const bfloat16* from) {
+  return *reinterpret_cast<const uint4*>(from);
+}
+
+__device__ __forceinline__ Eight unpack(const uint4& raw) {
   const unsigned words[4] = {raw.x, raw.y, raw.z, raw.w};
   Eight out;
 #pragma unroll
@@ -49,6 +52,8 @@ __device__ __forceinline__ Eight load(const bfloat16* from) {
   }
   return out;
 }
+
+__device__ __forceinline__ Eight load(const bfloat16* from) { return unpack(load_raw(from)); }
 
 __device__ __forceinline__ void store(bfloat16* to, const Eight& value) {
   unsigned words[4];

@@ -5,6 +5,7 @@
 
 #include "gpu/batch_norm.h"
 #include "gpu/layer_norm.h"
+#include "gpu/linear.h"
 #include "nn/fused.h"
 
 namespace kedge::gpu {
@@ -12,8 +13,12 @@ namespace {
 
 class CudaOps : public nn::FusedOps {
  public:
-  CudaOps(NormKernels norm, LayerNormKernels layer_norm, CrossEntropyKernels entropy)
-      : norm_(std::move(norm)), layer_norm_(std::move(layer_norm)), entropy_(std::move(entropy)) {}
+  CudaOps(NormKernels norm, LayerNormKernels layer_norm, LinearKernels linear,
+          CrossEntropyKernels entropy)
+      : norm_(std::move(norm)),
+        layer_norm_(std::move(layer_norm)),
+        linear_(std::move(linear)),
+        entropy_(std::move(entropy)) {}
 
   at::Tensor norm(const nn::NormStep& step) override {
     return can_norm(step) ? batch_norm(norm_, step) : at::Tensor();
@@ -21,6 +26,10 @@ class CudaOps : public nn::FusedOps {
 
   nn::AddNormed add_norm(const nn::AddNormStep& step) override {
     return can_add_norm(step) ? gpu::add_norm(layer_norm_, step) : nn::AddNormed();
+  }
+
+  at::Tensor linear(const nn::LinearStep& step) override {
+    return can_linear(step) ? gpu::linear(linear_, step) : at::Tensor();
   }
 
   at::Tensor cross_entropy(const nn::CrossEntropyStep& step) override {
@@ -32,6 +41,7 @@ class CudaOps : public nn::FusedOps {
  private:
   NormKernels norm_;
   LayerNormKernels layer_norm_;
+  LinearKernels linear_;
   CrossEntropyKernels entropy_;
 };
 
@@ -43,6 +53,7 @@ CudaOps* installed = nullptr;
 Result<void> install_fused_ops(Plugin& plugin) {
   if (installed == nullptr) {
     installed = new CudaOps(KEDGE_TRY(make_norm_kernels(plugin)), LayerNormKernels(plugin),
+                            KEDGE_TRY(make_linear_kernels(plugin)),
                             KEDGE_TRY(make_cross_entropy_kernels(plugin)));
   }
   nn::set_fused_ops(installed);

@@ -126,6 +126,26 @@ INSTANTIATE_TEST_SUITE_P(Shapes, FusedNorm,
                                            NormCase{7, 512, 3, true, false, false, false},
                                            NormCase{16, 64, 16, false, true, false, false, 100.0}));
 
+TEST_F(FusedOnGpu, linear_is_what_the_plain_operations_give) {
+  const at::Tensor x =
+      torch::randn({5, 70, 256}, floats()).to(at::kBFloat16).set_requires_grad(true);
+  const at::Tensor weight = torch::randn({192, 256}, floats()).set_requires_grad(true);
+  const at::Tensor bias = torch::randn({192}, floats()).set_requires_grad(true);
+  const at::Tensor y = nn::fused_ops()->linear({.x = x, .weight = weight, .bias = bias});
+  ASSERT_TRUE(y.defined());
+  const at::Tensor upstream = torch::randn_like(y);
+  y.backward(upstream);
+  const at::Tensor x2 = as_float_leaf(x);
+  const at::Tensor weight2 = as_float_leaf(weight.detach().to(at::kBFloat16));
+  const at::Tensor bias2 = as_float_leaf(bias);
+  const at::Tensor y2 = torch::linear(x2, weight2, bias2);
+  y2.backward(upstream.to(at::kFloat));
+  expect_near(y, y2, "y");
+  expect_near(x.grad(), x2.grad(), "dx");
+  expect_near(weight.grad(), weight2.grad(), "dweight", 1e-4);
+  expect_near(bias.grad(), bias2.grad(), "dbias", 1e-5);
+}
+
 TEST_F(FusedOnGpu, cross_entropy_is_what_the_plain_operations_give) {
   for (const auto& [rows, classes, smoothing] :
        {std::tuple{128L, 10L, 0.0}, {64L, 1000L, 0.1}, {32L, 50257L, 0.0}, {33L, 50304L, 0.2}}) {

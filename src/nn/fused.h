@@ -40,6 +40,13 @@ struct AddNormed {
   at::Tensor normed;
 };
 
+// x weight^T + bias.
+struct LinearStep {
+  at::Tensor x;
+  at::Tensor weight;
+  at::Tensor bias;
+};
+
 // The mean cross-entropy of rows of scores; rows with a negative target count for nothing.
 struct CrossEntropyStep {
   at::Tensor scores;   // [rows, classes]
@@ -54,6 +61,7 @@ class FusedOps {
   // Each answers with undefined tensors where it cannot do the step.
   virtual at::Tensor norm(const NormStep& step) = 0;
   virtual AddNormed add_norm(const AddNormStep& step) = 0;
+  virtual at::Tensor linear(const LinearStep& step) = 0;
   virtual at::Tensor cross_entropy(const CrossEntropyStep& step) = 0;
 };
 

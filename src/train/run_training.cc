@@ -104,7 +104,7 @@ void say_step(Reporter& reporter, const Trainer& trainer, const Setup& setup) {
     return;
   }
   const auto why = trainer.why_not_recorded();
-  reporter.say(fmt::format("step     {}, images {}",
+  reporter.say(fmt::format("step     {}, samples {}",
                            !why           ? "one CUDA graph"
                            : why->empty() ? "not recorded (train.graph is off)"
                                           : "not recorded: " + *why,

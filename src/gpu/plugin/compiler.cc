@@ -163,6 +163,7 @@ Result<std::unique_ptr<Compiler>> make_compiler() {
   int major = 0;
   int minor = 0;
   const int device = c10::cuda::current_device();
+  cudaSetDevice(device);  // makes its context, which the driver's calls need
   cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
   cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
   return std::make_unique<NvrtcCompiler>(nvrtc, driver, fmt::format("sm_{}{}", major, minor));

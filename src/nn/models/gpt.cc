@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "nn/internal/modules.h"
+#include "nn/internal/layers.h"
 #include "nn/internal/network.h"
-#include "nn/internal/norm.h"
 #include "nn/internal/shape.h"
 
 namespace kedge::nn {
@@ -35,11 +35,11 @@ class GptAttention : public torch::nn::Module {
   }
 
   at::Tensor forward(const at::Tensor& x_BTC) {
-    const std::vector<at::Tensor> qkv = c_attn_(x_BTC).chunk(3, -1);
+    const std::vector<at::Tensor> qkv = linear(c_attn_, x_BTC).chunk(3, -1);
     const at::Tensor y_BHTD = torch::scaled_dot_product_attention(
         split_heads(qkv[0]), split_heads(qkv[1]), split_heads(qkv[2]), {},
         is_training() ? shape_.dropout : 0.0, /*is_causal=*/true);
-    return dropout_(c_proj_(y_BHTD.transpose(1, 2).flatten(2)));
+    return dropout_(linear(c_proj_, y_BHTD.transpose(1, 2).flatten(2)));
   }
 
  private:
@@ -62,7 +62,7 @@ class GptMlp : public torch::nn::Module {
   }
 
   at::Tensor forward(const at::Tensor& x_BTC) {
-    return dropout_(c_proj_(torch::gelu(c_fc_(x_BTC), "tanh")));
+    return dropout_(linear(c_proj_, torch::gelu(linear(c_fc_, x_BTC), "tanh")));
   }
 
  private:

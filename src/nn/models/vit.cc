@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "nn/internal/modules.h"
+#include "nn/internal/layers.h"
 #include "nn/internal/network.h"
 #include "nn/internal/shape.h"
 
@@ -40,10 +41,10 @@ class VitAttention : public torch::nn::Module {
 
   at::Tensor forward(const at::Tensor& x_BTC) {
     const at::Tensor qkv_BT3HD =
-        qkv_(x_BTC).unflatten(-1, {3, shape_.heads, shape_.width / shape_.heads});
+        linear(qkv_, x_BTC).unflatten(-1, {3, shape_.heads, shape_.width / shape_.heads});
     const std::vector<at::Tensor> qkv = qkv_BT3HD.permute({2, 0, 3, 1, 4}).unbind(0);
     const at::Tensor y_BHTD = torch::scaled_dot_product_attention(qkv[0], qkv[1], qkv[2]);
-    return dropout_(proj_(y_BHTD.transpose(1, 2).flatten(2)));
+    return dropout_(linear(proj_, y_BHTD.transpose(1, 2).flatten(2)));
   }
 
  private:
@@ -62,7 +63,7 @@ class VitMlp : public torch::nn::Module {
   }
 
   at::Tensor forward(const at::Tensor& x_BTC) {
-    return dropout_(fc2_(dropout_(torch::gelu(fc1_(x_BTC)))));
+    return dropout_(linear(fc2_, dropout_(torch::gelu(linear(fc1_, x_BTC)))));
   }
 
  private:

@@ -1,4 +1,4 @@
-// Normalisation with what stands around it, fused where the device can (nn/fused.h).
+// Layers with what stands around them, fused where the device can (nn/fused.h).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -21,5 +21,8 @@ at::Tensor conv_norm_relu_pool(torch::nn::Conv2d& conv, torch::nn::BatchNorm2d& 
 
 // x + delta (x where that is undefined), and its normalisation.
 AddNormed add_norm(torch::nn::LayerNorm& norm, const at::Tensor& x, const at::Tensor& delta);
+
+// layer(x) for sequences: torch::nn::Linear's own forward adds their bias in a step of its own.
+at::Tensor linear(torch::nn::Linear& layer, const at::Tensor& x);
 
 }  // namespace kedge::nn

@@ -1,4 +1,4 @@
-#include "nn/internal/norm.h"
+#include "nn/internal/layers.h"
 
 #include "nn/internal/network.h"
 
@@ -64,6 +64,16 @@ AddNormed add_norm(torch::nn::LayerNorm& norm, const at::Tensor& x, const at::Te
   }
   const at::Tensor sum = delta.defined() ? x + delta : x;
   return {.sum = sum, .normed = norm(sum)};
+}
+
+at::Tensor linear(torch::nn::Linear& layer, const at::Tensor& x) {
+  if (fused_ops() != nullptr && layer->is_training()) {
+    at::Tensor y = fused_ops()->linear({.x = x, .weight = layer->weight, .bias = layer->bias});
+    if (y.defined()) {
+      return y;
+    }
+  }
+  return torch::linear(x, layer->weight, layer->bias);
 }
 
 }  // namespace kedge::nn

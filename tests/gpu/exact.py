@@ -1,0 +1,121 @@
+"""Training on a GPU: recorded steps, images on the device, fused kernels and resuming change nothing
+that they must not. Needs a GPU.
+
+    python3 tests/gpu/exact.py [build/bin/kedge-train]
+"""
+
+import csv
+import hashlib
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+KEDGE = pathlib.Path(__file__).parents[2] / "build/bin/kedge-train"
+BASE = [
+    "data.name=synthetic",
+    "data.samples=4000",
+    "model.name=simplecnn",
+    "train.device=cuda",
+    "train.precision=bf16",
+    "train.epochs=2",
+    "train.deterministic=true",
+    "optimizer.name=sgd",
+    "optimizer.lr=0.05",
+    "loader.batch_size=100",
+    "transform.train=[random_crop 32 4, flip, cutout 8]",
+]
+
+
+class OnGpu(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.path = pathlib.Path(self.folder.name)
+        (self.path / "config.yaml").write_text("{}\n")
+
+    def train(self, name: str, *keys: str, code: int = 0) -> str:
+        command = [str(KEDGE), "train", "config.yaml", f"run.id={name}", *BASE, *keys]
+        done = subprocess.run(command, cwd=self.path, capture_output=True, text=True)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done.stdout + done.stderr
+
+    def weights(self, name: str) -> str:
+        file = self.path / "runs/default" / name / "checkpoints/last/model.safetensors"
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+
+    def losses(self, name: str) -> list[float]:
+        with (self.path / "runs/default" / name / "metrics.csv").open() as file:
+            return [float(row["train/loss"]) for row in csv.DictReader(file)]
+
+    def test_recorded_steps_give_the_same_weights_bit_by_bit(self):
+        said = self.train("recorded")
+        self.assertIn("one CUDA graph, samples on the device", said)
+        self.train("plain", "train.graph=false")
+        self.assertEqual(self.weights("recorded"), self.weights("plain"))
+
+    def test_the_same_with_accumulation_clipping_average_and_fp16(self):
+        keys = ["train.precision=fp16", "train.accumulate=4", "train.clip_norm=1", "ema.decay=0.9"]
+        self.train("recorded", *keys)
+        self.train("plain", *keys, "train.graph=false")
+        self.assertEqual(self.weights("recorded"), self.weights("plain"))
+
+    def test_the_same_with_adamw_a_schedule_and_mixup(self):
+        keys = ["optimizer.name=adamw", "optimizer.lr=0.001", "schedule.name=cosine"]
+        keys += ["schedule.warmup=20", "train.mixup=0.2"]
+        self.train("recorded", *keys)
+        self.train("plain", *keys, "train.graph=false")
+        self.assertEqual(self.weights("recorded"), self.weights("plain"))
+
+    def test_images_on_the_device_give_the_same_weights_as_streamed_ones(self):
+        self.train("resident")
+        self.assertIn("samples streamed", self.train("streamed", "loader.resident=false"))
+        self.assertEqual(self.weights("resident"), self.weights("streamed"))
+
+    def test_a_killed_run_goes_on_to_the_same_weights(self):
+        self.train("whole")
+        keys = ["checkpoint.every=15 steps"]
+        self.train("killed", *keys, "train.simulate_crash=step 52", code=-9)
+        self.assertIn("resume   attempt 2", self.train("killed", *keys))
+        self.assertEqual(self.weights("whole"), self.weights("killed"))
+
+    def test_fused_kernels_follow_the_plain_operations(self):
+        self.train("fused", "model.name=resnet18")
+        self.train("plain", "model.name=resnet18", "train.fused=false")
+        for fused, plain in zip(self.losses("fused"), self.losses("plain")):
+            self.assertLess(abs(fused - plain), 0.05 * plain + 0.02)
+
+    def test_a_step_that_cannot_be_recorded_is_done_piece_by_piece(self):
+        said = self.train("adafactor", "optimizer.name=adafactor", "optimizer.lr=0.01")
+        self.assertIn("not recorded: optimizer adafactor counts its steps on the host", said)
+
+    def test_a_module_that_reads_back_from_the_device_is_trained_all_the_same(self):
+        try:
+            import torch
+        except ImportError:
+            self.skipTest("needs torch to script a module")
+
+        class Peeking(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = torch.nn.Linear(3072, 10)
+
+            def forward(self, x):
+                y = self.fc(x.flatten(1))
+                if float(y.abs().sum()) < 0:
+                    y = y * 2
+                return y
+
+        torch.jit.script(Peeking()).save(str(self.path / "peeking.pt"))
+        keys = ["model.file=peeking.pt", "optimizer.lr=0.01"]
+        said = self.train("peeking", *keys)
+        self.assertIn("steps are not recorded as CUDA graphs", said)
+        self.train("plain", *keys, "train.graph=false")
+        self.assertEqual(self.weights("peeking"), self.weights("plain"))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1 and not sys.argv[1].startswith("-"):
+        KEDGE = pathlib.Path(sys.argv.pop(1)).resolve()
+    unittest.main()
