@@ -38,6 +38,7 @@ std::string absolute_in(const Path& folder, const std::string& name) {
 std::string render_surroundings(const JobSpec& spec, const SubmissionPlace& place) {
   std::string text;
   text += export_line("KEDGE_JOB", place.key);
+  text += export_line("KEDGE_JOB_DIR", place.folder.string());
   text += export_line("KEDGE_TASKS", std::to_string(spec.task_count()));
   for (const auto& [name, value] : spec.variables) {
     text += export_line(name, value);

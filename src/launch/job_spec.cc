@@ -134,6 +134,7 @@ nlohmann::json to_json(const JobSpec& spec) {
           {"tasks", spec.tasks},
           {"items", spec.items},
           {"after", after},
+          {"files", spec.files},
           {"is_kedge", spec.is_kedge}};
 }
 
@@ -153,6 +154,7 @@ Result<JobSpec> spec_from_json(const nlohmann::json& json) {
       spec.after.push_back({.key = entry.at("job").get<std::string>(),
                             .after = after_from(entry.at("after").get<std::string>())});
     }
+    json.at("files").get_to(spec.files);
     json.at("is_kedge").get_to(spec.is_kedge);
     return spec;
   } catch (const nlohmann::json::exception& error) {

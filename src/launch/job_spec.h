@@ -28,7 +28,7 @@ struct Dependency {
 
 struct JobSpec {
   std::string name;  // for people; letters, digits, '-', '_', '.'
-  // The program first, absolute. The words {item} and {task} inside are filled in per task.
+  // The program first, absolute. Filled in per task: {item}, {task}, and {dir}, the job's folder.
   std::vector<std::string> command;
   Path folder;  // absolute; where the command runs
   config::JobConfig wants;
@@ -36,6 +36,7 @@ struct JobSpec {
   std::int64_t tasks = 0;                             // an array of so many; 0: a single job
   std::vector<std::string> items = {};                // one text a task, or empty
   std::vector<Dependency> after = {};
+  std::map<std::string, std::string> files = {};  // name to text; kept in the job's folder
   bool is_kedge = false;  // it saves and exits with 85 by itself, before its time limit too
 
   bool is_array() const { return tasks > 0; }

@@ -67,7 +67,7 @@ class Launcher {
 
   virtual std::string_view name() const = 0;
 
-  // Whether this machine has the scheduler's programs. For job.scheduler auto; asks no daemon.
+  // Whether this machine belongs to such a scheduler. For job.scheduler auto; quick.
   virtual bool is_here() const = 0;
 
   // Pure: no file is written, no daemon asked.

@@ -17,6 +17,8 @@
 namespace kedge::launch {
 namespace {
 
+constexpr std::int64_t kSettled_s = 10;
+
 std::int64_t now_s() {
   return std::chrono::duration_cast<std::chrono::seconds>(
              std::chrono::system_clock::now().time_since_epoch())
@@ -52,6 +54,9 @@ Result<void> write_files(const JobRecord& record, const Rendering& rendering) {
   KEDGE_TRY(make_dirs(record.folder / "owners"));
   if (!rendering.output.empty()) {
     KEDGE_TRY(make_dirs(Path(rendering.output).parent_path()));
+  }
+  for (const auto& [name, text] : record.spec.files) {
+    KEDGE_TRY(write_file_atomic(record.folder / name, text));
   }
   for (const RenderedFile& file : rendering.files) {
     const Path path = record.folder / file.name;
@@ -116,7 +121,9 @@ void remember_ends(const JobBook& book, JobView& view) {
   const std::size_t before = view.record.ended.size();
   view.record.ended.clear();
   for (const TaskStatus& status : view.tasks) {
-    if (is_final(status.state) && status.state != TaskState::Lost &&
+    // Accounting lags behind: what a job used is known a moment after its end.
+    const bool is_settled = status.ended_s == 0 || now_s() - status.ended_s > kSettled_s;
+    if (is_settled && is_final(status.state) && status.state != TaskState::Lost &&
         view.record.responsible(status.task) != nullptr) {
       view.record.ended.push_back(status);
     }

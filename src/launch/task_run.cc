@@ -97,6 +97,7 @@ void print_stamped(std::string_view host, std::string_view line) {
 std::vector<std::string> fill_in(std::vector<std::string> words, const Variables& variables) {
   for (std::string& word : words) {
     replace_all(word, "{task}", find(variables, "KEDGE_TASK"));
+    replace_all(word, "{dir}", find(variables, "KEDGE_JOB_DIR"));
     replace_all(word, "{item}", find(variables, "KEDGE_ITEM"));
   }
   return words;

@@ -28,7 +28,7 @@ struct TaskRun {
 
 using Variables = std::map<std::string, std::string>;
 
-// {item} and {task} in `words`, from $KEDGE_ITEM and $KEDGE_TASK.
+// {item}, {task} and {dir} in `words`, from $KEDGE_ITEM, $KEDGE_TASK and $KEDGE_JOB_DIR.
 std::vector<std::string> fill_in(std::vector<std::string> words, const Variables& variables);
 
 // RANK, WORLD_SIZE, LOCAL_RANK, ... as torchrun names them, out of Slurm's names; none where there
