@@ -1,10 +1,16 @@
 #include <algorithm>
+#include <cstdint>
 #include <string>
+
+#include <fcntl.h>
+#include <unistd.h>
 
 #include "cli/shared/arguments.h"
 #include "cli/verbs.h"
+#include "core/file.h"
 #include "core/result.h"
 #include "core/units.h"
+#include "launch/local/supervisor.h"
 #include "launch/task_run.h"
 
 namespace kedge::cli {
@@ -24,7 +30,26 @@ const VerbHelp kHelp = {
               {"--resumable", "",
                "stopped at a time limit, or told to stop, it is to be run again: exit code 85"},
               {"--limit", "TIME", "stop the program after this long: exit code 124, or 85"},
-              {"--grace", "TIME", "stop it so long before the scheduler's limit (2m)"}}};
+              {"--grace", "TIME", "stop it so long before the scheduler's limit (2m)"},
+              {"--supervise", "FOLDER", "run a local job of the job book to its end"},
+              {"--submission", "N", "which submission of that job (1)"}}};
+
+// The shell that submitted the job must not wait for us any longer, nor end us when it ends.
+void let_go_of_terminal(const Path& log) {
+  const OwnedFd output(::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  const OwnedFd nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  const int errors = output.get() >= 0 ? output.get() : nothing.get();
+  ::dup2(nothing.get(), STDIN_FILENO);
+  ::dup2(errors, STDOUT_FILENO);
+  ::dup2(errors, STDERR_FILENO);
+}
+
+Result<void> supervise(const Arguments& arguments) {
+  const Path folder = arguments.value("--supervise");
+  const std::int64_t submission = KEDGE_TRY(arguments.number("--submission", 1));
+  return launch::local::supervise_submission(
+      folder, submission, [&] { let_go_of_terminal(folder / "logs" / "supervisor.log"); });
+}
 
 Result<launch::TaskRun> task_of(const Arguments& arguments, Args command) {
   return launch::TaskRun{.command = {command.begin(), command.end()},
@@ -44,6 +69,10 @@ int run_task(Args args) {
   }
   if (!*arguments) {
     return kExitDone;
+  }
+  if ((*arguments)->has("--supervise")) {
+    const auto done = supervise(**arguments);
+    return done ? kExitDone : report(done.error());
   }
   const Args command = end == args.end() ? Args() : Args(end + 1, args.end());
   if (command.empty()) {
