@@ -10,6 +10,7 @@
 #include "core/nearest.h"
 #include "data/dataset.h"
 #include "data/pipeline.h"
+#include "launch/launcher.h"
 #include "search/sampler.h"
 
 namespace kedge::cli {
@@ -33,8 +34,8 @@ int run_list(Args args) {
   const VerbHelp help = {
       .usage = "kedge list KIND",
       .text =
-          "What there is to choose from. KIND: data, transforms, samplers, models, losses, "
-          "optimizers, schedules.",
+          "What there is to choose from. KIND: data, transforms, samplers, schedulers, models, "
+          "losses, optimizers, schedules.",
       .flags = {kJsonFlag}};
   const auto parsed = parse_or_help(args, help);
   if (!parsed) {
@@ -46,7 +47,8 @@ int run_list(Args args) {
   const Arguments& arguments = **parsed;
   if (arguments.positionals().size() != 1 || !arguments.overrides().empty()) {
     return report({ErrorKind::Usage, "list needs one kind",
-                   "kinds: data, transforms, samplers, models, losses, optimizers, schedules"});
+                   "kinds: data, transforms, samplers, schedulers, models, losses, optimizers, "
+                   "schedules"});
   }
   const std::string kind = arguments.positionals().front();
   if (std::ranges::find(kTorchKinds, kind) != kTorchKinds.end()) {
@@ -58,8 +60,10 @@ int run_list(Args args) {
     print_registry<data::Transforms>(arguments.has("--json"));
   } else if (kind == "samplers") {
     print_registry<search::Samplers>(arguments.has("--json"));
+  } else if (kind == "schedulers") {
+    print_registry<launch::Launchers>(arguments.has("--json"));
   } else {
-    std::vector<std::string> kinds = {"data", "transforms", "samplers"};
+    std::vector<std::string> kinds = {"data", "transforms", "samplers", "schedulers"};
     kinds.insert(kinds.end(), kTorchKinds.begin(), kTorchKinds.end());
     return report(unknown_name("kind", kind, kinds));
   }

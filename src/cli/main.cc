@@ -38,6 +38,11 @@ constexpr auto kVerbs = std::to_array<Verb>({
     {"server", "keep runs and show them: the tracking server", run_server},
     {"artifact", "versioned files on a tracking server", run_artifact},
     {"sync", "send runs to a tracking server", run_sync},
+    {"submit", "hand a job to Slurm, HTCondor or this machine", run_submit},
+    {"jobs", "the jobs that were submitted, and how they are", run_jobs},
+    {"logs", "what jobs have printed, over all nodes", run_logs},
+    {"cancel", "end jobs, wherever they run", run_cancel},
+    {"retry", "submit again what did not end well", run_retry},
     {"task", "what runs inside a job, around its program", run_task},
     {"list", "what models, optimizers, ... there are", run_list},
 });

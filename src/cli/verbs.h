@@ -10,16 +10,21 @@ using Args = std::span<const std::string>;
 
 int run_agent(Args args);
 int run_artifact(Args args);
+int run_cancel(Args args);
 int run_ckpt(Args args);
 int run_config(Args args);
 int run_data(Args args);
 int run_importance(Args args);
 int run_init(Args args);
+int run_jobs(Args args);
 int run_list(Args args);
+int run_logs(Args args);
+int run_retry(Args args);
 int run_run(Args args);
 int run_runs(Args args);
 int run_server(Args args);
 int run_server_store(const std::string& word, Args args);  // backup, restore, check
+int run_submit(Args args);
 int run_sweep(Args args);
 int run_sync(Args args);
 int run_task(Args args);

@@ -1,0 +1,168 @@
+// `kedge submit`: the same job on local processes, Slurm or HTCondor.
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "cli/jobs.h"
+#include "cli/shared/arguments.h"
+#include "cli/shared/json_output.h"
+#include "cli/submit.h"
+#include "cli/sweep.h"
+#include "cli/verbs.h"
+#include "core/log.h"
+#include "launch/launcher.h"
+#include "launch/shell_text.h"
+#include "launch/submit.h"
+
+namespace kedge::cli {
+namespace {
+
+const VerbHelp kHelp = {
+    .usage =
+        "kedge submit [CONFIG] [key=value ...] [options]      train a config\n"
+        "       kedge submit SWEEP [job.key=value ...] [options]     a sweep, a task per trial\n"
+        "       kedge submit [job.key=value ...] [options] -- PROGRAM [ARGS ...]",
+    .text =
+        "Hands a job to the scheduler that job.scheduler names: slurm, condor or local processes. "
+        "What it\nneeds is the config's `job:` section. {task}, {item} and {dir} in values and "
+        "words are those of a\ntask. `kedge jobs`, `logs`, `cancel` and `retry` go on from there.",
+    .flags = {{"--dry-run", "", "show exactly what would be submitted, and submit nothing"},
+              {"--test-one", "", "first a small job; the rest starts when it has ended well"},
+              {"--scheduler", "S", "short for job.scheduler=S: auto, local, slurm, condor"},
+              {"--name", "N", "what to call the job; the config's or the program's otherwise"},
+              {"--tasks", "N", "an array of so many tasks, counted from 0"},
+              {"--from", "FILE", "an array with a task per line of the file; - is stdin"},
+              {"--in", "A,B,C", "an array with a task per item"},
+              {"--matching", "GLOB", "an array with a task per file of that name"},
+              {"--at-once", "N", "short for job.at_once=N: tasks at the same time"},
+              {"--agents", "N", "SWEEP: so many agents that work until it is done"},
+              {"--after", "JOB", "start when JOB has ended well; may be repeated"},
+              {"--after-any", "JOB", "start when JOB has ended"},
+              {"--after-failed", "JOB", "start when JOB has failed"},
+              {"--interactive", "", "a shell on a node with what the job would have"},
+              {"--config", "FILE", "where the job: section is, for -- PROGRAM and SWEEP"},
+              {"--dir", "DIR", "the folder of sweeps (sweeps)"},
+              kBookFlag,
+              kJsonFlag}};
+
+void print_rendering(const launch::Rendering& rendering, const Path& folder) {
+  for (const launch::RenderedFile& file : rendering.files) {
+    fmt::print("# {}\n{}", (folder / file.name).string(), file.text);
+    fmt::print("{}\n", file.text.ends_with('\n') ? "" : "\n");
+  }
+  fmt::print("# submitted by\n{}\n", launch::join_for_shell(rendering.command));
+}
+
+nlohmann::json rendering_json(const launch::Rendering& rendering) {
+  nlohmann::json files = nlohmann::json::object();
+  for (const launch::RenderedFile& file : rendering.files) {
+    files[file.name] = file.text;
+  }
+  return {{"files", files}, {"command", rendering.command}, {"output", rendering.output}};
+}
+
+Result<int> show_only(const Arguments& arguments, const launch::JobBook& book,
+                      const launch::Launcher& launcher, const std::vector<launch::JobSpec>& specs) {
+  nlohmann::json all = nlohmann::json::array();
+  for (launch::JobSpec spec : specs) {
+    spec.after.erase(
+        std::remove_if(spec.after.begin(), spec.after.end(),
+                       [](const launch::Dependency& d) { return d.key == kJobBefore; }),
+        spec.after.end());
+    const auto rendering = KEDGE_TRY(launch::rehearse(book, launcher, spec, own_program()));
+    if (arguments.has("--json")) {
+      all.push_back(rendering_json(rendering));
+    } else {
+      print_rendering(rendering, book.dir() / "KEY");
+    }
+    for (const std::string& note : rendering.notes) {
+      warn("{}", note);
+    }
+  }
+  if (arguments.has("--json")) {
+    print_json(all);
+  }
+  return kExitDone;
+}
+
+Result<int> submit_all(const Arguments& arguments, const launch::JobBook& book,
+                       const launch::Launcher& launcher, std::vector<launch::JobSpec> specs) {
+  nlohmann::json all = nlohmann::json::array();
+  std::string before;
+  for (launch::JobSpec& spec : specs) {
+    for (launch::Dependency& dependency : spec.after) {
+      dependency.key = dependency.key == kJobBefore ? before : dependency.key;
+    }
+    const auto rehearsal = KEDGE_TRY(launch::rehearse(book, launcher, spec, own_program()));
+    for (const std::string& note : rehearsal.notes) {
+      warn("{}", note);
+    }
+    const auto record = KEDGE_TRY(launch::submit_job(book, launcher, spec, own_program()));
+    before = record.key;
+    const std::string count = spec.is_array() ? fmt::format(", {} tasks", spec.tasks) : "";
+    say("kedge: job {} ({}{}) is {} {}", record.key, spec.name, count, record.launcher,
+        record.last().id);
+    if (arguments.has("--json")) {
+      all.push_back({{"job", record.key},
+                     {"name", spec.name},
+                     {"scheduler", record.launcher},
+                     {"id", record.last().id},
+                     {"tasks", spec.task_count()},
+                     {"folder", record.folder.string()}});
+    } else {
+      fmt::print("{}\n", record.key);
+    }
+  }
+  if (arguments.has("--json")) {
+    print_json(all);
+  }
+  return kExitDone;
+}
+
+Result<int> become_shell(const launch::Launcher& launcher, const launch::JobSpec& spec) {
+  std::vector<std::string> words = KEDGE_TRY(launcher.interactive(spec));
+  std::vector<char*> pointers;
+  for (std::string& word : words) {
+    pointers.push_back(word.data());
+  }
+  pointers.push_back(nullptr);
+  ::execvp(pointers.front(), pointers.data());
+  return fail(ErrorKind::Unavailable, fmt::format("cannot start {}", words.front()));
+}
+
+Result<int> submit(const Arguments& arguments, Args command) {
+  const launch::JobBook book = open_book(arguments);
+  const bool is_dry = arguments.has("--dry-run");
+  const std::vector<launch::JobSpec> specs =
+      KEDGE_TRY(specs_to_submit(arguments, command, is_dry || arguments.has("--interactive")));
+  const auto launcher =
+      KEDGE_TRY(launch::make_launcher(config::name_of(specs.front().wants.scheduler)));
+  if (arguments.has("--interactive")) {
+    return become_shell(*launcher, specs.front());
+  }
+  return is_dry ? show_only(arguments, book, *launcher, specs)
+                : submit_all(arguments, book, *launcher, specs);
+}
+
+}  // namespace
+
+int run_submit(Args args) {
+  const auto end = std::ranges::find(args, "--");
+  const auto arguments = parse_or_help(Args(args.begin(), end), kHelp);
+  if (!arguments) {
+    return report(arguments.error());
+  }
+  if (!*arguments) {
+    return kExitDone;
+  }
+  const Args command = end == args.end() ? Args() : Args(end + 1, args.end());
+  const auto exit_code = submit(**arguments, command);
+  return exit_code ? *exit_code : report(exit_code.error());
+}
+
+}  // namespace kedge::cli
