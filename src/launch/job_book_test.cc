@@ -14,7 +14,10 @@ namespace kedge::launch {
 namespace {
 
 JobSpec some_spec() {
-  JobSpec spec{.name = "img", .command = {"/bin/sh", "-c", "echo 'it''s' {task}"}, .folder = "/"};
+  JobSpec spec{.name = "img",
+               .command = {"/bin/sh", "-c", "echo 'it''s' {task}"},
+               .folder = "/",
+               .wants = {}};
   spec.tasks = 3;
   spec.items = {"a", "b b", "c"};
   spec.wants.cpus = 7;

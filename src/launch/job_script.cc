@@ -1,9 +1,11 @@
 #include "launch/job_script.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <string_view>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "launch/shell_text.h"
 
@@ -27,6 +29,22 @@ std::string render_conda(const std::string& environment) {
   // `conda activate` needs the shell's hook, which a batch job has not read.
   return fmt::format("eval \"$(conda shell.bash hook)\" || exit\nconda activate {} || exit\n",
                      quote_for_shell(environment));
+}
+
+// "/a:/a" for the folders of the work, the job and kedge, and what the user wants.
+std::vector<std::string> mounts_of(const JobSpec& spec, const SubmissionPlace& place) {
+  std::vector<std::string> mounts;
+  const auto add = [&](const std::string& mount) {
+    const std::string whole = mount.find(':') == std::string::npos ? mount + ":" + mount : mount;
+    if (std::ranges::find(mounts, whole) == mounts.end()) {
+      mounts.push_back(whole);
+    }
+  };
+  add(spec.folder.string());
+  add(place.folder.string());
+  add(place.kedge.parent_path().string());
+  std::ranges::for_each(spec.wants.mounts, add);
+  return mounts;
 }
 
 std::string absolute_in(const Path& folder, const std::string& name) {
@@ -91,39 +109,30 @@ ContainerTool container_tool(const JobSpec& spec, bool has_pyxis) {
              : ContainerTool::Apptainer;
 }
 
-std::vector<std::string> in_container(const JobSpec& spec, std::vector<std::string> words) {
-  const ContainerTool tool = container_tool(spec, false);
-  std::vector<std::string> all;
-  const std::string folder = spec.folder.string();
-  if (tool == ContainerTool::Docker) {
-    all = {"docker", "run", "--rm", "--init", "--env-file=/dev/null", "-v", folder + ":" + folder};
-  } else {
-    all = {"apptainer", "exec", "--bind", folder};
-  }
+std::vector<std::string> in_container(const JobSpec& spec, const SubmissionPlace& place,
+                                      std::vector<std::string> words) {
+  const bool is_docker = container_tool(spec, false) == ContainerTool::Docker;
+  std::vector<std::string> all = is_docker
+                                     ? std::vector<std::string>{"docker", "run", "--rm", "--init"}
+                                     : std::vector<std::string>{"apptainer", "exec"};
   if (spec.wants.gpus > 0) {
-    all.emplace_back(tool == ContainerTool::Docker ? "--gpus=all" : "--nv");
+    all.emplace_back(is_docker ? "--gpus=all" : "--nv");
   }
-  for (const std::string& mount : spec.wants.mounts) {
-    all.emplace_back(tool == ContainerTool::Docker ? "-v" : "--bind");
-    const bool is_plain = mount.find(':') == std::string::npos;
-    all.push_back(is_plain && tool == ContainerTool::Docker ? mount + ":" + mount : mount);
+  for (const std::string& mount : mounts_of(spec, place)) {
+    all.emplace_back(is_docker ? "-v" : "--bind");
+    all.push_back(mount);
   }
-  all.emplace_back(tool == ContainerTool::Docker ? "-w" : "--pwd");
-  all.push_back(folder);
+  all.emplace_back(is_docker ? "-w" : "--pwd");
+  all.push_back(spec.folder.string());
   all.push_back(spec.wants.container);
   all.insert(all.end(), words.begin(), words.end());
   return all;
 }
 
-std::vector<std::string> pyxis_options(const JobSpec& spec) {
-  const std::string folder = spec.folder.string();
-  std::string mounts = folder + ":" + folder;
-  for (const std::string& mount : spec.wants.mounts) {
-    const bool is_plain = mount.find(':') == std::string::npos;
-    mounts += "," + (is_plain ? mount + ":" + mount : mount);
-  }
-  return {"--container-image=" + spec.wants.container, "--container-mounts=" + mounts,
-          "--container-workdir=" + folder, "--no-container-mount-home"};
+std::vector<std::string> pyxis_options(const JobSpec& spec, const SubmissionPlace& place) {
+  return {"--container-image=" + spec.wants.container,
+          fmt::format("--container-mounts={}", fmt::join(mounts_of(spec, place), ",")),
+          "--container-workdir=" + spec.folder.string(), "--no-container-mount-home"};
 }
 
 std::string output_pattern(const JobSpec& spec, const SubmissionPlace& place) {

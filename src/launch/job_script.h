@@ -27,15 +27,17 @@ struct TaskOptions {
 std::vector<std::string> task_words(const JobSpec& spec, const SubmissionPlace& place,
                                     const TaskOptions& options = {});
 
-// `words` inside job.container by apptainer or docker. Pyxis is srun's own: see pyxis_options().
-std::vector<std::string> in_container(const JobSpec& spec, std::vector<std::string> words);
+// `words` inside job.container by apptainer or docker, where the folders of the work, the job and
+// kedge are seen under their own names. Pyxis is srun's own: see pyxis_options().
+std::vector<std::string> in_container(const JobSpec& spec, const SubmissionPlace& place,
+                                      std::vector<std::string> words);
 
 // The tool that job.container_tool means; auto is Pyxis where `has_pyxis` and the image is a
 // .sqsh file or a registry's name.
 config::ContainerTool container_tool(const JobSpec& spec, bool has_pyxis);
 
 // --container-image=... and the like.
-std::vector<std::string> pyxis_options(const JobSpec& spec);
+std::vector<std::string> pyxis_options(const JobSpec& spec, const SubmissionPlace& place);
 
 // jobs/<key>/logs/..., or job.output with Slurm's placeholders filled in as {task}, {node}, {job}.
 std::string output_pattern(const JobSpec& spec, const SubmissionPlace& place);

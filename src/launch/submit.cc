@@ -48,6 +48,14 @@ Result<std::map<std::string, std::string>> find_dependencies(const JobBook& book
   return ids;
 }
 
+// Names and ids become keys: they may mean other jobs later.
+Result<JobSpec> with_keys(const JobBook& book, JobSpec spec) {
+  for (Dependency& dependency : spec.after) {
+    dependency.key = KEDGE_TRY(book.find(dependency.key)).key;
+  }
+  return spec;
+}
+
 Result<void> write_files(const JobRecord& record, const Rendering& rendering) {
   KEDGE_TRY(make_dirs(record.folder / "logs"));
   KEDGE_TRY(make_dirs(record.folder / "ends"));
@@ -209,7 +217,7 @@ Result<JobRecord> submit_job(const JobBook& book, const Launcher& launcher, cons
                              const Path& kedge) {
   // Whatever can be found wrong is found before anything is written.
   KEDGE_TRY(rehearse(book, launcher, spec, kedge));
-  JobRecord record = KEDGE_TRY(book.add(spec, launcher.name()));
+  JobRecord record = KEDGE_TRY(book.add(KEDGE_TRY(with_keys(book, spec)), launcher.name()));
   auto submitted = submit_tasks(book, launcher, record, {}, kedge);
   if (!submitted) {
     Error error = std::move(submitted).error();

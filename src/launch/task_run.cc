@@ -144,8 +144,10 @@ Result<int> run_task(const TaskRun& task, const HeldSignals& signals) {
     };
   }
   const ProgramEnd end = KEDGE_TRY(supervise_to_end(program, signals));
+  // A program that was told to stop and ends with 0 has saved, or was done at that very moment:
+  // then the next start is short.
   const bool was_cut_short = end.was_stopped || (end.was_signalled && task.is_resumable);
-  if (!was_cut_short || end.exit_code == kExitDone || end.exit_code == kExitRunMeAgain) {
+  if (!was_cut_short || end.exit_code == kExitRunMeAgain) {
     return end.exit_code;
   }
   return task.is_resumable ? kExitRunMeAgain : kExitTimeLimit;

@@ -367,7 +367,7 @@ std::string render_script(const JobSpec& spec, const SubmissionPlace& place) {
   }
   std::vector<std::string> words = task_words(spec, place);
   if (!spec.wants.container.empty()) {
-    words = in_container(spec, std::move(words));
+    words = in_container(spec, place, std::move(words));
   }
   const std::string command = join_for_shell(words);
   if (spec.wants.ranks == 1) {

@@ -16,6 +16,9 @@ namespace {
 
 using Json = nlohmann::json;
 
+// Slurm's "no value" and "infinite" of 32 bits are the last two numbers.
+constexpr std::int64_t kNoValue = 0xfffffffe;
+
 std::optional<std::int64_t> parse_number(std::string_view text) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -96,7 +99,7 @@ QueuedJob job_from(const Json& json) {
   const std::int64_t array = number_in(json, "array_job_id").value_or(0);
   const std::int64_t id = number_in(json, "job_id").value_or(0);
   job.id = std::to_string(array > 0 ? array : id);
-  if (const auto task = number_in(json, "array_task_id"); array > 0 && task) {
+  if (const auto task = number_in(json, "array_task_id"); array > 0 && task && *task < kNoValue) {
     job.tasks = {*task};
   } else if (array > 0) {
     job.tasks = parse_task_list(text_in(json, "array_task_string"));
@@ -188,6 +191,11 @@ Result<std::vector<QueuedJob>> parse_queue_json(std::string_view text) {
   const Json json = Json::parse(text, nullptr, false);
   if (!json.is_object() || !json.contains("jobs") || !json.at("jobs").is_array()) {
     return fail(ErrorKind::Corrupt, "squeue --json printed no list of jobs");
+  }
+  // 22.05 answers for a controller that is away with no jobs, an error in the list, and exit code
+  // 0.
+  if (json.contains("errors") && !json.at("errors").empty()) {
+    return fail(ErrorKind::Corrupt, "squeue --json printed errors: " + json.at("errors").dump());
   }
   std::vector<QueuedJob> jobs;
   const Json& list = json.at("jobs");

@@ -22,7 +22,8 @@ struct QueuedJob {
 };
 
 // `squeue --json`, which in 22.05 lists everybody's jobs whatever was asked for, and those that
-// have ended lately. Errors: Corrupt.
+// have ended lately. Errors: Corrupt, also when it lists errors of its own: a controller that is
+// away looks like an empty queue.
 Result<std::vector<QueuedJob>> parse_queue_json(std::string_view text);
 
 // What to ask squeue for as text, and what it then prints, one line a job.

@@ -71,6 +71,13 @@ TEST(SlurmQueue, garbage_is_corrupt_and_not_empty) {
   EXPECT_TRUE(parse_queue_json("{\"jobs\": [3, {}]}"));
 }
 
+// What squeue 22.05.8 prints, with exit code 0, while its controller is down.
+TEST(SlurmQueue, an_error_in_the_json_is_not_an_empty_queue) {
+  EXPECT_FALSE(parse_queue_json(
+      R"({"errors": [{"description": "Failed while looking for jobs", "error_number": -1,
+          "error": "Unspecified error", "source": "slurm_load_jobs"}], "jobs": []})"));
+}
+
 TEST(SlurmQueue, lists_of_tasks_are_read_and_written) {
   EXPECT_EQ(parse_task_list("0,2-4%2"), (std::vector<std::int64_t>{0, 2, 3, 4}));
   EXPECT_EQ(parse_task_list("0-6:3"), (std::vector<std::int64_t>{0, 3, 6}));

@@ -168,10 +168,10 @@ std::vector<std::string> srun_words(const JobSpec& spec, const SubmissionPlace& 
   std::vector<std::string> task = task_words(spec, place);
   if (!spec.wants.container.empty()) {
     if (container_tool(spec, true) == ContainerTool::Pyxis) {
-      const std::vector<std::string> options = pyxis_options(spec);
+      const std::vector<std::string> options = pyxis_options(spec, place);
       words.insert(words.end(), options.begin(), options.end());
     } else {
-      task = in_container(spec, std::move(task));
+      task = in_container(spec, place, std::move(task));
     }
   }
   words.insert(words.end(), task.begin(), task.end());

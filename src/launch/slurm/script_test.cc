@@ -31,7 +31,8 @@ void expect_golden(const std::string& script, const std::string& name) {
 JobSpec exercise() {
   JobSpec spec{.name = "img",
                .command = {"/opt/kedge/bin/kedge", "train", "{dir}/config.yaml"},
-               .folder = "/home/ada/img"};
+               .folder = "/home/ada/img",
+               .wants = {}};
   spec.is_kedge = true;
   spec.wants.gpus = 1;
   spec.wants.cpus = 16;
@@ -47,7 +48,7 @@ JobSpec exercise() {
 }
 
 TEST(SlurmScript, one_gpu_as_in_the_exercises) {
-  expect_golden(render_script(exercise(), place()), "slurm_exercise.sh");
+  expect_golden(render_script(exercise(), place()), "slurm_exercise.sbatch");
 }
 
 TEST(SlurmScript, a_sweep_is_an_array_with_a_cap) {
@@ -61,14 +62,15 @@ TEST(SlurmScript, a_sweep_is_an_array_with_a_cap) {
   spec.after = {{"q1w2e3", After::Ok}};
   SubmissionPlace where = place();
   where.ids = {{"q1w2e3", "41"}};
-  expect_golden(render_script(spec, where), "slurm_sweep.sh");
+  expect_golden(render_script(spec, where), "slurm_sweep.sbatch");
 }
 
 // Workshop 004's launcher: several nodes, pyxis, a program that is not ours.
 TEST(SlurmScript, four_nodes_in_a_pyxis_container) {
   JobSpec spec{.name = "llama",
                .command = {"/usr/bin/python3", "train.py", "--resume", "true"},
-               .folder = "/scratch/ada/llama"};
+               .folder = "/scratch/ada/llama",
+               .wants = {}};
   spec.wants.nodes = 4;
   spec.wants.ranks = 8;
   spec.wants.gpus = 8;
@@ -84,7 +86,7 @@ TEST(SlurmScript, four_nodes_in_a_pyxis_container) {
   spec.wants.continuation = config::Continuation::Chain;
   spec.wants.env = {{"NCCL_DEBUG", "WARN"}};
   spec.wants.directives = {"--exclusive"};
-  expect_golden(render_script(spec, place()), "slurm_pyxis.sh");
+  expect_golden(render_script(spec, place()), "slurm_pyxis.sbatch");
 }
 
 TEST(SlurmScript, a_retry_names_its_tasks) {
