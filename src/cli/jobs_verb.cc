@@ -32,7 +32,8 @@ using launch::JobView;
 using launch::TaskState;
 using launch::TaskStatus;
 
-constexpr auto kRefresh = std::chrono::seconds(2);
+constexpr auto kRefresh = std::chrono::milliseconds(2000);
+constexpr auto kLocalRefresh = std::chrono::milliseconds(200);  // no daemon is asked
 
 std::int64_t now_s() {
   return std::chrono::duration_cast<std::chrono::seconds>(
@@ -201,8 +202,10 @@ Result<int> watch(const Arguments& arguments) {
       }
       return all_done(views) ? kExitDone : kExitFailed;
     }
+    const bool is_local = std::ranges::all_of(
+        views, [](const JobView& view) { return view.record.launcher == "local"; });
     for (int i = 0; i < 20 && !signals.requested(); ++i) {
-      std::this_thread::sleep_for(kRefresh / 20);
+      std::this_thread::sleep_for((is_local ? kLocalRefresh : kRefresh) / 20);
     }
     if (signals.requested()) {
       return kExitDone;

@@ -154,7 +154,7 @@ Result<JobSpec> program_spec(const Arguments& arguments, Args command) {
     return fail(ErrorKind::Usage, fmt::format("program '{}' is not installed", command.front()));
   }
   spec.command.assign(command.begin(), command.end());
-  spec.command.front() = std::filesystem::absolute(*program).string();
+  spec.command.front() = std::filesystem::absolute(*program).lexically_normal().string();
   spec.name = plain_name(arguments.value("--name", Path(command.front()).stem().string()));
   // Only the job section counts, which any file can have.
   spec.wants = KEDGE_TRY(load_for(arguments, arguments.value("--config"), spec))->job;
