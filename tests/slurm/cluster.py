@@ -179,6 +179,9 @@ class Cluster:
             command += ["-d", f"{prefix}/path/slurmstepd"]
         self._spawn(f"slurmd.n{number}", command)
 
+    def is_up(self) -> bool:
+        return self.call("squeue").returncode == 0
+
     def _all_idle(self) -> bool:
         text = self.call("sinfo", "-h", "-N", "-t", "idle", "-o", "%N").stdout
         return len(set(text.split())) == self.nodes

@@ -23,12 +23,12 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from cluster import Cluster, missing, wait_until  # noqa: E402
 
 CONFIG = """
-data: {name: synthetic, samples: 600, image_size: 12, channels: 1}
+data: {name: synthetic, samples: 2000, image_size: 12, channels: 1}
 model: {name: mlp, hidden: [32], dropout: 0.2}
 loader: {batch_size: 20, workers: 1}
 optimizer: {name: adamw, lr: 0.001}
-train: {epochs: 4, threads: 1, log_every: 1}
-checkpoint: {every: 1 epoch}
+train: {epochs: 100, threads: 1, log_every: 50}
+checkpoint: {every: 25 epochs}
 track: {predictions: 0, system_every: 0}
 job: {scheduler: slurm, cpus: 1, memory: 500MB, time: 10m}
 """
@@ -100,10 +100,6 @@ def array_keeps_to_its_cap(bench: Bench) -> None:
         "#!/bin/bash\nmkdir -p live; : >live/$1; ls live | wc -l >>most; sleep 1.5; rm live/$1\n"
         'echo "item $2 of $KEDGE_TASKS"\n',
     )
-    job = bench.submit(*SMALL, "--in", "a,b,c,d,e", "--at-once", "2", "--", "./work.sh")
-    # The words of a task are filled in by kedge task, so they are given here.
-    equal(len(bench.tasks(job)), 5, "tasks")
-    bench.wait_for(job, "done")
     job = bench.submit(
         *SMALL, "--in", "a,b,c,d,e", "--at-once", "2", "--", "./work.sh", "{task}", "{item}"
     )
@@ -144,8 +140,7 @@ def cancelled_stays_cancelled(bench: Bench) -> None:
     starts = bench.folder / "starts"
     wait_until("start", lambda: starts.read_text().count("x") == 2)
     # Behind kedge's back.
-    bench.cluster.call("scancel", bench.kedge("jobs", other, "--json").stdout.split('"id": "')[1]
-                       .split('"')[0])
+    bench.cluster.call("scancel", bench.tasks(other)[0]["id"])
     bench.wait_for(other, "cancelled")
     contains(bench.log(other), "saved")
     time.sleep(8)  # a requeued job waits for 5 s: then it would have started again
@@ -165,7 +160,7 @@ def killed_node_gives_the_job_to_another(bench: Bench) -> None:
     bench.cluster.start_node(3)
     tasks = bench.wait_for(job, "done", 120)
     equal(tasks[0]["restarts"], 1, "restarts")
-    equal(bench.log(job).count("on n3"), 2, "starts")
+    equal(bench.log(job).count("Z n3 on n3\n"), 2, "starts")
 
 
 def dependencies_are_kept(bench: Bench) -> None:
@@ -183,7 +178,9 @@ def dependencies_are_kept(bench: Bench) -> None:
 
 def digests(folder: pathlib.Path) -> dict:
     last = folder / "checkpoints/last"
-    found = {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in last.glob("*.safetensors")}
+    found = {
+        p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in last.glob("*.safetensors")
+    }
     if not found:
         raise AssertionError(f"{last} has no tensors")
     return found
@@ -191,26 +188,28 @@ def digests(folder: pathlib.Path) -> dict:
 
 def training_goes_on_to_the_same_weights(bench: Bench) -> None:
     (bench.folder / "config.yaml").write_text(CONFIG)
-    whole = bench.kedge("train", "config.yaml", "run.id=whole")
-    contains(whole.stderr + whole.stdout, "")
-    # Saved and stopped after each second of training, and requeued by its own script.
-    job = bench.submit("config.yaml", "run.id=parts", "train.max_time=1500ms", "train.epochs=4",
-                       "loader.batch_size=20", "train.simulate_crash=none")
+    bench.kedge("train", "config.yaml", "run.id=whole")
+    # The first two starts save and stop after a second of training; the script requeues the job.
+    limit = (
+        "setup: ['[ \"${SLURM_RESTART_COUNT:-0}\" -ge 2 ] || export KEDGE__TRAIN__MAX_TIME=1s']"
+    )
+    (bench.folder / "parts.yaml").write_text(CONFIG.replace("time: 10m", "time: 10m, " + limit))
+    job = bench.submit("parts.yaml", "run.id=parts")
     tasks = bench.wait_for(job, "done", 300)
     runs = bench.folder / "runs/default"
     equal(digests(runs / "parts"), digests(runs / "whole"), "weights")
-    if tasks[0]["restarts"] < 1:
-        raise AssertionError("the training was never stopped: nothing was proved")
+    equal(tasks[0]["restarts"], 2, "restarts")
 
 
 def slurm_time_limit_stops_in_time(bench: Bench) -> None:
     bench.write(
         "work.sh",
-        "#!/bin/bash\nn=$(($(cat n 2>/dev/null) + 0))\ntrap 'echo $n >n; exit 0' TERM\n"
-        "while ((n < 3)); do sleep 0.5; [ -e fast ] && n=$((n + 1)); done\necho 3 >n; echo end\n",
+        "#!/bin/bash\nn=0\ntrap 'echo saved; exit 0' TERM USR1\n"
+        "while ((n < 3)); do sleep 0.5; [ -e fast ] && n=$((n + 1)); done\necho end\n",
     )
-    job = bench.submit(*SMALL, "job.time=1m", "job.grace=50s", "job.resumable=true", "--",
-                       "./work.sh")
+    job = bench.submit(
+        *SMALL, "job.time=1m", "job.grace=50s", "job.resumable=true", "--", "./work.sh"
+    )
     wait_until("a requeue", lambda: bench.tasks(job)[0]["restarts"] == 1, 120)
     (bench.folder / "fast").touch()
     bench.wait_for(job, "done", 120)
@@ -232,7 +231,8 @@ def sweep_of_12_is_an_array(bench: Bench) -> None:
     bench.wait_for(job, "done", 180)
     sweep = next((bench.folder / "sweeps").iterdir()).name
     text = bench.kedge("sweep", "show", sweep).stdout
-    equal(text.count("finished"), 12, "finished trials")
+    finished = [line for line in text.splitlines() if line.split()[1:2] == ["finished"]]
+    equal(len(finished), 12, "finished trials")
 
 
 def ranks_meet(bench: Bench) -> None:
@@ -263,15 +263,21 @@ def refusals_are_clear(bench: Bench) -> None:
             continue
         equal(done.returncode, 2, f"exit code of {words}: {done.stderr}")
         contains(done.stderr, part)
-    done = bench.kedge("submit", *SMALL, "job.env={WANDB_API_KEY: x}", "--", "/bin/true",
-                       check=False)
+    done = bench.kedge(
+        "submit", *SMALL, "job.env={WANDB_API_KEY: x}", "--", "/bin/true", check=False
+    )
     contains(done.stderr, "WANDB_API_KEY")
 
 
 def secrets_stay_out(bench: Bench) -> None:
     secret = "s3cr3t-" + "x" * 12
     done = bench.kedge(
-        "submit", *SMALL, "--", "/bin/sh", "-c", 'echo "key is $WANDB_API_KEY"',
+        "submit",
+        *SMALL,
+        "--",
+        "/bin/sh",
+        "-c",
+        'echo "key is $WANDB_API_KEY"',
         WANDB_API_KEY=secret,
     )
     job = done.stdout.split()[-1]
@@ -285,18 +291,14 @@ def secrets_stay_out(bench: Bench) -> None:
 
 
 def interrupted_submit_leaves_one_job(bench: Bench) -> None:
-    """sbatch is replaced by one that dies, or kills its caller, before or after the submit."""
+    """An sbatch that kills kedge, before or after the real one was called."""
     real = shutil.which("sbatch", path=bench.environment["PATH"])
     for when in ["before", "after"]:
         place = bench.folder / when
         place.mkdir()
         fake = place / "sbatch"
         submit = f'{real} "$@" >/dev/null; ' if when == "after" else ""
-        fake.write_text(f"#!/bin/bash\n{submit}kill -9 $(ps -o ppid= $PPID)\nsleep 1\n")
-        # run_process() starts us through env: the grandparent is kedge.
-        fake.write_text(
-            f"#!/bin/bash\n{submit}kill -9 $PPID\nsleep 5\n"
-        )
+        fake.write_text(f"#!/bin/bash\n{submit}kill -9 $PPID\nsleep 5\n")
         fake.chmod(0o755)
         words = [*SMALL, "--name", when, "--", "/bin/sh", "-c", f"echo x >>ran-{when}"]
         path = f"{place}:{bench.environment['PATH']}"
@@ -317,14 +319,21 @@ def full_disk_is_said(bench: Bench) -> None:
         return
     try:
         (disk / "fill").write_bytes(b"x" * 16384)
-        done = bench.kedge("submit", *SMALL, "--book", str(disk / "jobs"), "--", "/bin/true",
-                           check=False)
+        done = bench.kedge(
+            "submit", *SMALL, "--book", str(disk / "jobs"), "--", "/bin/true", check=False
+        )
         equal(done.returncode, 1, f"exit code: {done.stderr}")
         contains(done.stderr, "No space left")
         (disk / "fill").unlink()
         # The job's own output on a full disk does not keep it from ending well.
-        job = bench.submit(*SMALL, f"job.output={disk}/out-%j.log", "--", "/bin/sh", "-c",
-                           "head -c 60000 /dev/zero | tr '\\0' 'y'; echo; : >ended")
+        job = bench.submit(
+            *SMALL,
+            f"job.output={disk}/out-%j.log",
+            "--",
+            "/bin/sh",
+            "-c",
+            "head -c 60000 /dev/zero | tr '\\0' 'y'; echo; : >ended",
+        )
         bench.wait_for(job, "done")
         equal((bench.folder / "ended").exists(), True, "the program ran to its end")
     finally:
@@ -342,7 +351,7 @@ def controller_away(bench: Bench) -> None:
     contains(done.stderr, "kedge retry")
     contains(bench.kedge("jobs").stdout, "Slurm does not answer")
     bench.cluster.start_controller()
-    wait_until("controller", lambda: bench.cluster.call("squeue").returncode == 0)
+    wait_until("controller", bench.cluster.is_up)
     equal(bench.states("later"), ["failed"], "what never reached Slurm")
     bench.kedge("retry", "--failed")
     bench.wait_for("later", "done")
@@ -354,7 +363,7 @@ def killed_controller_reuses_ids(bench: Bench) -> None:
     id_before = bench.tasks(job)[0]["id"]
     bench.cluster.stop_process("slurmctld", signal.SIGKILL)
     bench.cluster.start_controller()
-    wait_until("controller", lambda: bench.cluster.call("squeue").returncode == 0)
+    wait_until("controller", bench.cluster.is_up)
     other = bench.submit(*SMALL, "--", "/bin/sh", "-c", "sleep 100")
     if bench.tasks(other)[0]["id"] != id_before:
         bench.kedge("cancel", "--all")

@@ -1,7 +1,8 @@
 # Usage: ./dev test [--asan | --tsan]
 #
 # Builds and runs everything .ci/run runs: unit tests, command-line transcripts, a training that is
-# killed again and again and one whose disk is full, agents of a sweep that are killed, every way
+# killed again and again and one whose disk is full, agents of a sweep that are killed, jobs on real
+# Slurm daemons (installed as root, skipped where that cannot be), every way
 # into a server that is killed, frozen and behind a bad network, the web page's own checks and,
 # where there is a Chromium, the journeys of its users, the commands in the documentation, library
 # dependencies, the tools' own
@@ -74,6 +75,18 @@ peers_part() {
   fi
 }
 
+# Jobs on real Slurm daemons, which are installed where that can be done.
+slurm_part() {
+  if ! PATH=$PATH:/usr/sbin command -v slurmctld >/dev/null; then
+    if ((EUID != 0)) || ! command -v apt-get >/dev/null ||
+      ! (source tools/dev/machine.sh && apt_install "${slurm_packages[@]}") >"$log" 2>&1; then
+      printf '%-10s skipped %s\n' slurm "there is no slurmctld, and it cannot be installed here"
+      return
+    fi
+  fi
+  part slurm python3 tests/slurm/jobs.py build/bin/kedge
+}
+
 # Types, lint and unit tests of the page.
 check_page() {
   (source tools/dev/machine.sh && cd web && PATH=$(cd .. && find_node):$PATH npm run check)
@@ -107,6 +120,7 @@ else
   part kills python3 tests/resume/kill.py --kills 20
   part faults python3 tests/resume/faults.py
   part sweeps python3 tests/sweep/agents.py build/bin/kedge
+  slurm_part
   part ingest python3 tests/server/ingest.py
   part server python3 tests/server/contract.py
   part mlflow python3 tests/mlflow/contract.py

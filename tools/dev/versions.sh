@@ -55,3 +55,6 @@ build_tools=(cmake ninja ccache mold git python3 curl)
 build_libraries=(libyaml-cpp-dev nlohmann-json3-dev libfmt-dev libxxhash-dev
   libjpeg-dev libpng-dev zlib1g-dev libgtest-dev libgmock-dev libsqlite3-dev libzstd-dev
   libpq-dev libcurl4-openssl-dev libboost-dev libssl-dev libeigen3-dev)
+
+# Real daemons for tests/slurm: 31 MB to download.
+slurm_packages=(slurmctld slurmd slurm-client munge)
