@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "checkpoint/tensor_file.h"
+#include "nn/dropout.h"
 #include "nn/loss.h"
 #include "nn/model.h"
 #include "nn/script_export.h"
@@ -25,14 +26,14 @@ namespace {
 using testing::HasSubstr;
 
 // Transformers are tried small; other models have no such options.
-config::ModelConfig small_config(const std::string& name) {
+config::ModelConfig small_config(const std::string& name, double dropout = 0) {
   config::ModelConfig config;
   config.name = name;
   config.stem = config::Stem::Imagenet;
   config.hidden = {16};
   config.layers = 2;
   config.width = 48;
-  config.dropout = 0.0;
+  config.dropout = dropout;
   return config;
 }
 
@@ -44,7 +45,7 @@ struct Sample {
 };
 
 // The first of these tasks that the model accepts.
-Sample sample_of(const std::string& name) {
+Sample sample_of(const std::string& name, double dropout = 0) {
   const std::vector<Task> tasks{
       {.height = 32, .width = 32, .channels = 3, .classes = 4},
       {.height = 64, .width = 64, .channels = 3, .classes = 4},
@@ -52,7 +53,7 @@ Sample sample_of(const std::string& name) {
   };
   torch::manual_seed(1);
   for (const Task& task : tasks) {
-    auto model = make_model(small_config(name), task);
+    auto model = make_model(small_config(name, dropout), task);
     if (!model) {
       continue;
     }
@@ -201,6 +202,20 @@ TEST_P(EveryModel, changes_its_type_but_not_its_counters) {
   }
 }
 
+TEST_P(EveryModel, uses_dropout_or_says_that_it_does_not) {
+  config::ModelConfig config;
+  config.name = GetParam();
+  EXPECT_FALSE(is_dropout_ignored(config));
+  config.dropout = 0.5;
+  if (is_dropout_ignored(config)) {
+    EXPECT_THAT(models_with_dropout(), testing::Not(testing::Contains(GetParam())));
+    return;
+  }
+  const Sample sample = sample_of(GetParam(), 0.5);
+  sample.model->set_training(true);
+  EXPECT_FALSE(at::equal(sample.model->forward(sample.input), sample.model->forward(sample.input)));
+}
+
 std::vector<std::string> model_names() {
   std::vector<std::string> names;
   for (const auto& [name, entry] : Models::all()) {
@@ -296,6 +311,15 @@ TEST(ModelErrors, say_the_numbers_that_do_not_fit) {
     EXPECT_EQ(model.error().kind, ErrorKind::Usage);
     EXPECT_THAT(model.error().message, HasSubstr(impossible.message));
   }
+}
+
+TEST(Dropout, of_a_module_from_python_is_its_own) {
+  config::ModelConfig config;
+  config.name = "mlp";
+  config.dropout = 0.5;
+  EXPECT_FALSE(is_dropout_ignored(config));
+  config.file = "module.pt";
+  EXPECT_TRUE(is_dropout_ignored(config));
 }
 
 TEST(LossErrors, refuse_smoothing_that_would_be_ignored) {

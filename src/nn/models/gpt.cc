@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "nn/dropout.h"
 #include "nn/internal/modules.h"
 #include "nn/internal/layers.h"
 #include "nn/internal/network.h"
@@ -173,6 +174,7 @@ const Models::Add kAddMini(entry("gpt-mini", {.layers = 6, .heads = 6, .width = 
 const Models::Add kAddGpt2(entry("gpt2", {.layers = 12, .heads = 12, .width = 768},
                                  "GPT-2, 12 layers of width 768 with 12 heads (124.4 M parameters "
                                  "with 50257 tokens and context 1024)"));
+const TakesDropout kTakesDropout({"gpt-nano", "gpt-micro", "gpt-mini", "gpt2"});
 
 }  // namespace
 }  // namespace kedge::nn

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "nn/dropout.h"
 #include "nn/internal/modules.h"
 #include "nn/internal/network.h"
 #include "nn/internal/shape.h"
@@ -57,6 +58,7 @@ Result<std::unique_ptr<Model>> make(const config::ModelConfig& config, const Tas
 
 const Models::Add kAdd({"mlp", "linear layers with ReLU over the flattened image; model.hidden",
                         make});
+const TakesDropout kTakesDropout({"mlp"});
 
 }  // namespace
 }  // namespace kedge::nn

@@ -1,6 +1,7 @@
 // The CIFAR-10 network of many introductions: three convolutions, two linear layers.
 #include <array>
 
+#include "nn/dropout.h"
 #include "nn/internal/modules.h"
 #include "nn/internal/layers.h"
 #include "nn/internal/network.h"
@@ -61,6 +62,7 @@ const Models::Add kAdd({"simplecnn",
                         "3 convolutions (64-128-256) and 2 linear layers; batch_norm on or off "
                         "(2.5 M parameters at 32x32)",
                         make});
+const TakesDropout kTakesDropout({"simplecnn"});
 
 }  // namespace
 }  // namespace kedge::nn

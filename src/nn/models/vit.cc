@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "nn/dropout.h"
 #include "nn/internal/modules.h"
 #include "nn/internal/layers.h"
 #include "nn/internal/network.h"
@@ -183,6 +184,7 @@ const Models::Add kAdd({"vit",
                         "small vision transformer, 6 layers of width 192 with 3 heads; "
                         "model.patch, layers, heads, width",
                         make});
+const TakesDropout kTakesDropout({"vit"});
 
 }  // namespace
 }  // namespace kedge::nn
