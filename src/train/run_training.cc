@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 #include <torch/version.h>
@@ -14,6 +15,7 @@
 #include "core/units.h"
 #include "gpu/plugin.h"
 #include "launch/time_limit.h"
+#include "nn/dropout.h"
 #include "train/checkpoints.h"
 #include "train/device.h"
 #include "train/precision.h"
@@ -146,6 +148,20 @@ void say_summary(Reporter& reporter, const TrainSummary& summary, std::uint64_t 
                              *summary.best_value, summary.best_epoch));
   }
   reporter.say(fmt::format("next     kedge eval {}", run.path().string()));
+}
+
+// Not asked of a run that is gone on with: its model section cannot change any more.
+Result<void> check_dropout(const config::LoadedConfig& config) {
+  if (!nn::is_dropout_ignored(config->model)) {
+    return {};
+  }
+  const config::Field* field = config.find("model.dropout");
+  KEDGE_CHECK(field != nullptr, "the config has this key");
+  return fail(ErrorKind::Usage,
+              fmt::format("{}: model.dropout: {} has no dropout of its own", field->origin,
+                          config->model.file.empty() ? config->model.name : config->model.file),
+              fmt::format("leave it out, or choose a model that has: {}",
+                          fmt::join(nn::models_with_dropout(), ", ")));
 }
 
 // Of the run that is gone on with, and of this process.
@@ -287,6 +303,9 @@ Result<void> run_training(const config::LoadedConfig& config, const TrainingOpti
     say("run '{}' is finished: {} epochs, {} steps; raise train.epochs or train.max_steps to go on",
         config->run.id, plan.finished->epoch, plan.finished->step);
     return {};
+  }
+  if (!plan.resumption) {
+    KEDGE_TRY(check_dropout(config));
   }
   Start start{.resumption = std::move(plan.resumption),
               .signals = signals,

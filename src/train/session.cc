@@ -9,26 +9,10 @@
 
 #include "core/nearest.h"
 #include "dist/process_group.h"
+#include "train/first_image.h"
 #include "train/meters.h"
 
 namespace kedge::train {
-namespace {
-
-// The first sample, or with data.on_error: skip the first that can be decoded.
-Result<void> read_first(const data::Dataset& dataset, bool may_skip, data::Sample& sample) {
-  Result<void> read = dataset.read(0, sample);
-  for (std::int64_t i = 1; !read && may_skip && i < dataset.size(); ++i) {
-    read = dataset.read(i, sample);
-  }
-  if (!read && may_skip) {
-    return fail(read.error().kind,
-                fmt::format("none of the {} training samples can be decoded; the last: {}",
-                            dataset.size(), read.error().message));
-  }
-  return read;
-}
-
-}  // namespace
 
 nlohmann::json Preparation::to_json() const {
   return {{"task",
@@ -98,13 +82,10 @@ Result<Preparation> prepare(const config::Config& config, const data::Dataset& d
     }
     return preparation;
   }
-  data::Sample sample;
-  KEDGE_TRY(read_first(dataset, config.data.on_error == config::OnError::Skip, sample));
-  Random random(0);
-  eval_pipeline.apply(sample.image, random);
-  task.height = sample.image.height;
-  task.width = sample.image.width;
-  task.channels = sample.image.channels;
+  const data::Image image = KEDGE_TRY(first_image(config, dataset, eval_pipeline));
+  task.height = image.height;
+  task.width = image.width;
+  task.channels = image.channels;
   const auto data_classes = static_cast<std::int64_t>(info.class_names.size());
   task.classes = config.model.classes > 0 ? config.model.classes : data_classes;
   if (task.classes < data_classes) {

@@ -12,6 +12,7 @@
 #include "gpu/plugin.h"
 #include "nn/weights.h"
 #include "train/device.h"
+#include "train/first_image.h"
 #include "train/precision.h"
 #include "train/saved_model.h"
 
@@ -59,6 +60,35 @@ Result<std::unique_ptr<nn::Model>> make_trained_model(const config::Config& conf
     use_channels_last(*model);
   }
   return model;
+}
+
+// Training images may differ in size from validation's where the network takes both; where it does
+// not, the first batch would fail inside libtorch.
+Result<void> check_train_images(const config::Config& config, const Setup& setup) {
+  const nn::Task& task = setup.preparation.task;
+  if (task.is_language()) {
+    return {};
+  }
+  const data::Image image = KEDGE_TRY(first_image(config, *setup.data.train, setup.train_pipeline));
+  if (image.height == task.height && image.width == task.width && image.channels == task.channels) {
+    return {};
+  }
+  const std::string sizes = fmt::format(
+      "transform.train makes images of {}x{} pixels with {} channels, transform.eval of {}x{} with "
+      "{}",
+      image.height, image.width, image.channels, task.height, task.width, task.channels);
+  try {
+    const torch::NoGradGuard no_grad;
+    const at::TensorOptions options = setup.model->parameters().front().second.options();
+    setup.model->set_training(false);
+    setup.model->forward(torch::zeros({1, image.channels, image.height, image.width}, options));
+  } catch (const std::exception& error) {
+    return fail(ErrorKind::Usage,
+                fmt::format("{}, and {} cannot take both", sizes,
+                            config.model.file.empty() ? config.model.name : config.model.file),
+                "end both lists with the same size, for example `resize 32 32`");
+  }
+  return {};
 }
 
 data::LoaderOptions loader_options(const config::Config& config, const Setup& setup) {
@@ -185,6 +215,7 @@ Result<std::unique_ptr<Setup>> make_setup(const config::Config& config) {
   KEDGE_TRY(check_batch_size(config, *setup->data.train));
   setup->preparation = KEDGE_TRY(prepare(config, *setup->data.train, setup->eval_pipeline));
   setup->model = KEDGE_TRY(make_trained_model(config, *setup));
+  KEDGE_TRY(check_train_images(config, *setup));
   setup->optimizer = KEDGE_TRY(make_optimizer(*setup->model, config.optimizer));
   KEDGE_TRY(place_data(config, *setup));
   make_input_makers(config, *setup);
