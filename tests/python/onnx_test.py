@@ -1,11 +1,14 @@
 """Do the ONNX files of `kedge export` compute what its TorchScript files compute?
 
-    PATH=build/bin:$PATH python3 tests/python/onnx_test.py     (a Python with torch and onnxruntime)
+    python3 tests/python/onnx_test.py     (a Python with torch and onnxruntime)
+
+$KEDGE_BIN is the folder of the programs (default: build/bin).
 
 Trains each model for one step on synthetic data, exports both ways and compares the scores for
 several batch sizes. Says so and passes where torch or onnxruntime is missing: CI has neither.
 """
 
+import os
 import pathlib
 import subprocess
 import sys
@@ -19,6 +22,8 @@ except ImportError as error:
     print(f"skipped: {error}")
     sys.exit(0)
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BIN = pathlib.Path(os.environ.get("KEDGE_BIN", ROOT / "build/bin"))
 TOLERANCE = 1e-5  # of the largest score
 BATCHES = (1, 3, 7)
 MODELS = {
@@ -34,7 +39,7 @@ MODELS = {
 
 
 def kedge(*words):
-    subprocess.run(["kedge", *words], check=True, capture_output=True)
+    subprocess.run([BIN / "kedge", *words], check=True, capture_output=True)
 
 
 def worst_difference(model, channels, size, folder):
@@ -42,6 +47,7 @@ def worst_difference(model, channels, size, folder):
         *("train", "--config=/dev/null", f"track.dir={folder}", "run.id=run", "train.max_steps=1"),
         *("data.name=synthetic", f"data.image_size={size}", f"data.channels={channels}"),
         *("data.samples=20", f"model.name={model}", "loader.batch_size=10", "train.device=cpu"),
+        "train.threads=1",
     )
     for ending in ("pt", "onnx"):
         kedge("export", f"{folder}/default/run", f"{folder}/model.{ending}")
