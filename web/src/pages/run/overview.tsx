@@ -9,6 +9,7 @@ import { LabelEditor } from '../../ui/label_editor';
 import { TextEditor } from '../../ui/text_editor';
 import { formatCell } from '../cell';
 import { ConfigTable } from './config_table';
+import { Datasets } from './datasets';
 import { TagEditor } from './tag_editor';
 
 interface Props {
@@ -59,6 +60,7 @@ export function Overview({ run, onChanged }: Props) {
             <h2>Results</h2>
             <SummaryTable run={run} />
           </section>
+          <Datasets run={run} />
           {Object.keys(environment).length > 0 && (
             <section>
               <h2>Environment</h2>
