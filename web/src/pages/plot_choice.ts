@@ -10,6 +10,16 @@ const AUTO_RUNS = 10;
 const AUTO_GROUPS = 8;
 const AUTO_GROUP_RUNS = 80;
 
+/** The names of what these runs have logged as curves: a value set by hand, a text say, has none. */
+export function curveNames(runs: readonly Run[]): string[] {
+  const names = runs.flatMap((run) =>
+    Object.entries(run.summary)
+      .filter(([, summary]) => (summary.count ?? 0) > 0)
+      .map(([name]) => name),
+  );
+  return [...new Set(names)].sort();
+}
+
 /**
  * The chosen runs; when none is chosen, the first of the table, so that a new run shows by
  * itself.

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Run } from '../api/types';
 import { DEFAULT_VIEW } from '../lib/view';
-import { NONE, plotRuns, plottedIds, togglePlotted } from './plot_choice';
+import { NONE, curveNames, plotRuns, plottedIds, togglePlotted } from './plot_choice';
 
 const runs: Run[] = Array.from({ length: 30 }, (_, i) => ({
   project: 'p',
@@ -13,6 +13,17 @@ const runs: Run[] = Array.from({ length: 30 }, (_, i) => ({
   config: { seed: i, lr: i % 2 },
   summary: {},
 }));
+
+test('a text or a number set by hand has no curve to plot', () => {
+  const logged = { last: 0.5, min: 0.5, max: 0.5, last_step: 1, count: 1 };
+  const [first, second] = runs as [Run, Run];
+  expect(
+    curveNames([
+      { ...first, summary: { verdict: { last: 'good' }, best: { last: 3 }, loss: logged } },
+      { ...second, summary: { best: logged, acc: { ...logged, last: 'NaN' } } },
+    ]),
+  ).toEqual(['acc', 'best', 'loss']);
+});
 
 test('without a choice the first ten are plotted', () => {
   expect(plottedIds(runs, DEFAULT_VIEW)).toHaveLength(10);

@@ -13,7 +13,7 @@ import { Icon } from '../ui/icon';
 import type { IconName } from '../ui/icon';
 import { Splitter } from '../ui/splitter';
 import { FilterBar } from './filter_bar';
-import { plotRuns, togglePlotted } from './plot_choice';
+import { curveNames, plotRuns, togglePlotted } from './plot_choice';
 import { RunMenu } from './run_menu';
 import { rowsOf, withPinned } from './run_rows';
 import { RunsTable } from './runs_table';
@@ -183,9 +183,6 @@ function usePlottedMetrics(project: string, ids: string[], turn: number): string
   const key =
     ids.length > 0 ? JSON.stringify([project, ids, Math.min(turn, 1), Math.floor(turn / 5)]) : '';
   const full = useResource(key, (signal) => loadRuns(project, ids, signal));
-  const names = useMemo(
-    () => [...new Set((full.data ?? []).flatMap((run) => Object.keys(run.summary)))].sort(),
-    [full.data],
-  );
+  const names = useMemo(() => curveNames(full.data ?? []), [full.data]);
   return useStable(names);
 }
