@@ -1,5 +1,6 @@
-// How fast is the store? Values taken in from event logs on one core, searches over many runs, and
-// the chart of a long series. Usage: bench_store [FOLDER [logs]] (logs: only the first question).
+// How fast is the store? Values taken in from event logs on one core, searches over many runs, the
+// chart of a long series, the start with many runs. Usage: bench_store [FOLDER [logs | start]]:
+// only that question; with `start` the folder stays, and what is in it is not made again.
 #include "store/store.h"
 
 #include <algorithm>
@@ -156,11 +157,11 @@ void measure_ingest(const std::string& folder, std::size_t name_count, std::uint
   print("    of CPU time, on a machine with other work", fmt::format("{:.0f}", values / cpu_s));
 }
 
-void fill(Store& place, int count) {
+void fill(Store& place, int count, bool is_finished) {
   constexpr int kThreads = 16;  // they share commits
   std::vector<std::thread> threads;
   for (int thread = 0; thread < kThreads; ++thread) {
-    threads.emplace_back([&place, thread, count] {
+    threads.emplace_back([&place, thread, count, is_finished] {
       for (int i = thread; i < count; i += kThreads) {
         RunPatch patch{.created_us = kNow + i};
         patch.tags = {{i % 10 == 0 ? "paper" : "other"}};
@@ -175,7 +176,9 @@ void fill(Store& place, int count) {
           points.push_back({fmt::format("val/metric_{}", k), 1, std::sin(i * 10 + k)});
         }
         value_of(place.log(key, std::move(points), kNow));
-        value_of(place.patch_run(key, {.state = store::RunState::Finished}, kNow));
+        if (is_finished) {
+          value_of(place.patch_run(key, {.state = store::RunState::Finished}, kNow));
+        }
       }
     });
   }
@@ -187,7 +190,7 @@ void fill(Store& place, int count) {
 void measure_search(const std::string& folder, int count) {
   auto place = value_of(Store::open(folder, kNow));
   const Stopwatch filling;
-  fill(*place, count);
+  fill(*place, count, true);
   print(fmt::format("{} runs made, 3 changes each: changes/s", count),
         fmt::format("{:.0f}", 3 * count / filling.seconds()));
   place.reset();
@@ -195,7 +198,7 @@ void measure_search(const std::string& folder, int count) {
   place = value_of(Store::open(folder, kNow));
   print(fmt::format("{} runs: open the store", count), fmt::format("{:.2f} s", opening.seconds()));
   store::Search search{
-      .project = "bench",
+      .projects = {"bench"},
       .filter = "val/metric_3 > 0.2 and config.optimizer.lr in [0.01, 0.05] or tag = \"paper\"",
       .order = {"-summary.val/metric_5", "created"},
       .limit = 100};
@@ -204,6 +207,22 @@ void measure_search(const std::string& folder, int count) {
         fmt::format("{:.1f} ms", median_ms([&] { value_of(place->search(search, kNow)); })));
   print(fmt::format("{} runs: the newest 100, whole", count),
         fmt::format("{:.1f} ms", median_ms([&] { value_of(place->search({}, kNow)); })));
+}
+
+void measure_start(const std::string& folder, int count, bool is_finished) {
+  const std::string words = fmt::format("{} {} runs", count, is_finished ? "finished" : "running");
+  if (!std::filesystem::exists(folder)) {
+    fill(*value_of(Store::open(folder, kNow)), count, is_finished);
+  }
+  const Stopwatch opening;
+  const double cpu_before_s = cpu_seconds();
+  const auto place = value_of(Store::open(folder, kNow));
+  print(words + ": open the store", fmt::format("{:.2f} s", opening.seconds()));
+  print("    CPU time of its two threads", fmt::format("{:.2f} s", cpu_seconds() - cpu_before_s));
+  const Stopwatch first;
+  const RunKey key{"bench", fmt::format("run-{}", count / 2)};
+  value_of(place->log(key, {{"val/metric_3", 2, 0.5}}, kNow));
+  print(words + ": the first value of one", fmt::format("{:.1f} ms", first.seconds() * 1e3));
 }
 
 void measure_chart(const std::string& folder) {
@@ -237,12 +256,19 @@ int main(int argc, char** argv) {
   if (argc == 1 && ::mkdtemp(folder.data()) == nullptr) {
     return 1;
   }
-  const bool is_short = argc > 2;  // only the logs
+  const std::string_view only = argc > 2 ? argv[2] : "";
   kedge::print("store on " + folder.substr(0, 40), "");
+  if (only.empty() || only == "start") {
+    kedge::measure_start(folder + "/running", 100'000, false);
+    kedge::measure_start(folder + "/finished", 100'000, true);
+  }
+  if (only == "start") {
+    return 0;
+  }
   kedge::measure_ingest(folder + "/ingest1", 10, 10'000);
   kedge::measure_ingest(folder + "/ingest2", 10, 100);
   kedge::measure_ingest(folder + "/ingest3", 1, 10'000);
-  if (is_short) {
+  if (only == "logs") {
     return 0;
   }
   kedge::measure_chart(folder + "/chart");

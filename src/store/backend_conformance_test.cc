@@ -61,6 +61,72 @@ TEST_P(BackendTest, a_run_is_created_changed_found_again_and_deleted) {
   EXPECT_EQ(store_->find_run(key)->config, json::object());
 }
 
+TEST_P(BackendTest, a_search_as_text_says_what_the_documents_say) {
+  RunPatch patch{.name = "say \"hi\"\n\xC3\xA4", .notes = "x", .tags = {{"paper", "b"}}};
+  patch.config = {{"optimizer", {{"lr", 0.1}, {"name", "adam"}}}, {"list", {1, "two"}}};
+  patch.summary = {{"best", 0.5}, {"verdict", "good"}, {"a", 9}};
+  patch.labels = {{"team", "vision"}};
+  const RunKey key = make_run("r1", patch);
+  make_run("r2");
+  ASSERT_TRUE(
+      store_->log(key, {{"a", 1, 1.0}, {"b", 2, std::nan("")}, {"c", 3, -kInfinity}}, kNow));
+  for (const auto& fields :
+       {std::optional<std::vector<std::string>>(),
+        std::optional(std::vector<std::string>{"config.optimizer.lr", "config.list", "summary.a",
+                                               "summary.c", "summary.verdict", "label.team"})}) {
+    const Search search{.order = {"id"}, .fields = fields};
+    const auto text = store_->search_text(search, kNow);
+    ASSERT_TRUE(text) << text.error().message;
+    const auto found = store_->search(search, kNow);
+    json documents = json::array();
+    for (const store::Run& run : found->runs) {
+      documents.push_back(render_run(run));
+    }
+    EXPECT_EQ(json::parse(text->runs), documents);
+    EXPECT_EQ(text->total, 2U);
+  }
+}
+
+TEST_P(BackendTest, an_edit_sees_a_summary_in_the_form_that_everybody_sees) {
+  RunPatch patch;
+  patch.summary = {{"verdict", "good"}};
+  const RunKey key = make_run("r1", patch);
+  ASSERT_TRUE(store_->log(key, {{"loss", 1, 2.0}, {"loss", 2, 1.0}}, kNow));
+  json seen;
+  const auto edited = store_->edit_run(
+      key,
+      [&](const store::Run& run) -> Result<RunPatch> {
+        seen = run.summary;
+        return RunPatch{.notes = "seen"};
+      },
+      kNow);
+  ASSERT_TRUE(edited);
+  EXPECT_EQ(seen, edited->summary);
+  EXPECT_EQ(seen["loss"]["max"], 2.0);
+  EXPECT_EQ(seen["verdict"], (json{{"last", "good"}}));
+}
+
+TEST_P(BackendTest, running_runs_are_whole_after_a_start_that_has_not_touched_them) {
+  const RunKey key = make_run("r1");
+  const RunKey other = make_run("r2");
+  ASSERT_TRUE(store_->log(key, {{"loss", 1, 3.0}, {"loss", 2, 1.0}}, kNow));
+  ASSERT_TRUE(
+      store_->log(key, {{.key = "cpu", .step = 1, .value = 5, .kind = MetricKind::System}}, kNow));
+  ASSERT_TRUE(store_->log(other, {{"loss", 1, 7.0}}, kNow));
+  reopen();
+  EXPECT_EQ(store_->find_run(key)->summary["loss"]["min"], 1.0);  // from memory
+  EXPECT_THAT(find_ids({.filter = "loss > 5"}), ElementsAre("r2"));
+  EXPECT_THAT(values_of(key, "loss"), ElementsAre(3.0, 1.0));  // from the journal
+  EXPECT_THAT(*store_->list_metrics(other), SizeIs(1));
+  reopen();
+  ASSERT_TRUE(store_->log(key, {{"loss", 3, 0.5}}, kNow));
+  EXPECT_THAT(values_of(key, "loss"), ElementsAre(3.0, 1.0, 0.5));
+  ASSERT_TRUE(store_->delete_run(other));
+  reopen();
+  EXPECT_EQ(store_->find_run(key)->summary["loss"]["count"], 3);
+  EXPECT_FALSE(store_->find_run(other));
+}
+
 TEST_P(BackendTest, names_that_cannot_be_addresses_are_refused) {
   for (const std::string project : {"", ".", "..", "a\nb", "\xff"}) {
     EXPECT_EQ(store_->create_run({project, "x"}, {}, kNow).error().kind, ErrorKind::Usage);

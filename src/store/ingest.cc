@@ -280,6 +280,7 @@ void Store::ingest(Frames frames, std::int64_t now_us, Done<IngestAnswer> done) 
     return;
   }
   auto answer = std::make_shared<IngestAnswer>();
+  const std::size_t bytes = (*batch)->frames.bytes.size();
   impl_->writer->submit(
       [this, batch = std::move(*batch), answer](Database& database) {
         return take_batch(*impl_, database, *batch, *answer);
@@ -287,7 +288,8 @@ void Store::ingest(Frames frames, std::int64_t now_us, Done<IngestAnswer> done) 
       [answer, done = std::move(done)](Result<void> result) {
         done(result ? Result<IngestAnswer>(std::move(*answer))
                     : Result<IngestAnswer>(std::unexpected(std::move(result).error())));
-      });
+      },
+      bytes);
 }
 
 Result<IngestAnswer> Store::ingest(Frames frames, std::int64_t now_us) {

@@ -39,6 +39,7 @@ void Store::log(const RunKey& key, std::vector<LogPoint> points, std::int64_t no
                 Done<std::uint64_t> done) {
   // A job may run again: it must not eat its points.
   auto shared = std::make_shared<const std::vector<LogPoint>>(std::move(points));
+  const std::size_t bytes = shared->size() * sizeof(LogPoint);
   impl_->writer->submit(
       [this, key, shared, now_us](Database& database) -> Result<void> {
         LiveRun* run = KEDGE_TRY(impl_->touch(database, key));
@@ -61,7 +62,8 @@ void Store::log(const RunKey& key, std::vector<LogPoint> points, std::int64_t no
       [shared, done = std::move(done)](Result<void> result) {
         done(result ? Result<std::uint64_t>(shared->size())
                     : Result<std::uint64_t>(std::unexpected(std::move(result).error())));
-      });
+      },
+      bytes);
 }
 
 Result<std::uint64_t> Store::log(const RunKey& key, std::vector<LogPoint> points,
@@ -75,7 +77,7 @@ Result<std::uint64_t> Store::log(const RunKey& key, std::vector<LogPoint> points
 Result<std::vector<Metric>> Store::list_metrics(const RunKey& key) const {
   const EntryPointer entry = KEDGE_TRY(impl_->find_entry(key));
   std::map<NamedKind, std::map<int, MetricSummary>> found;
-  if (const LivePointer run = impl_->find_live(entry->row)) {
+  if (const LivePointer run = KEDGE_TRY(impl_->find_live(*entry))) {
     const std::lock_guard lock(run->mutex);
     for (const LiveSeries& series : run->series) {
       found[{series.name, series.kind}][series.attempt] = series.kept;

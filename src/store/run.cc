@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/result.h"
+#include "store/internal/run_facts.h"
 
 namespace kedge::store {
 namespace {
@@ -144,29 +146,15 @@ json render_number(double value) {
 }
 
 json render_run(const Run& run) {
-  const RunFacts& facts = run.facts;
-  return {{"project", facts.project},
-          {"id", facts.id},
-          {"name", facts.name},
-          {"state", name_of(facts.state)},
-          {"created_us", facts.created_us},
-          {"ended_us", facts.ended_us == 0 ? json(nullptr) : json(facts.ended_us)},
-          {"heartbeat_us", facts.heartbeat_us},
-          {"user", facts.user},
-          {"host", facts.host},
-          {"group", facts.group},
-          {"job_type", facts.job_type},
-          {"notes", facts.notes},
-          {"tags", facts.tags},
-          {"source", facts.source},
-          {"attempt", facts.attempt},
-          {"last_step", facts.last_step ? json(*facts.last_step) : json(nullptr)},
-          {"parent", facts.parent},
-          {"sweep", facts.sweep},
-          {"config", run.config},
-          {"deleted_us", facts.deleted_us == 0 ? json(nullptr) : json(facts.deleted_us)},
-          {"labels", run.labels},
-          {"summary", run.summary}};
+  json document = {{"config", run.config}, {"labels", run.labels}, {"summary", run.summary}};
+  visit_facts(run.facts, [&](const char* name, const auto& value) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::optional<std::int64_t>>) {
+      document[name] = value ? json(*value) : json(nullptr);
+    } else {
+      document[name] = value;
+    }
+  });
+  return document;
 }
 
 Result<RunPatch> parse_patch(const json& value) {

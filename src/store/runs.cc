@@ -12,6 +12,7 @@
 #include "core/result.h"
 #include "store/internal/live_run.h"
 #include "store/internal/run_rows.h"
+#include "store/internal/run_text.h"
 #include "store/internal/store_parts.h"
 #include "store/internal/text.h"
 #include "store/store.h"
@@ -49,35 +50,7 @@ json render_summaries(const RunEntry& entry, const KeyTable& keys) {
   return summary;
 }
 
-// What a search asked for, with the numbers of the names.
-struct Fields {
-  std::vector<std::pair<std::string, KeyId>> config;
-  std::vector<std::pair<std::string, KeyId>> summary;
-  std::vector<std::pair<std::string, KeyId>> labels;
-};
-
-Result<Fields> find_fields(const std::vector<std::string>& names, const RunIndex& index) {
-  Fields fields;
-  for (const std::string& text : names) {
-    const FieldName name = KEDGE_TRY(parse_field_name(text));
-    if (name.kind == FieldName::Kind::Config) {
-      if (const auto key = index.find_config(name.key)) {
-        fields.config.emplace_back(name.key, *key);
-      }
-    } else if (name.kind == FieldName::Kind::Summary) {
-      if (const auto key = index.find_metric(name.key)) {
-        fields.summary.emplace_back(name.key, *key);
-      }
-    } else if (name.kind == FieldName::Kind::Label) {
-      if (const auto key = index.find_label(name.key)) {
-        fields.labels.emplace_back(name.key, *key);
-      }
-    }
-  }
-  return fields;
-}
-
-Run pick_fields(const RunEntry& entry, const Fields& fields) {
+Run pick_fields(const RunEntry& entry, const RunFields& fields) {
   Run run{.facts = entry.facts, .config = json::object(), .summary = json::object()};
   for (const auto& [name, key] : fields.config) {
     if (const KeyedValue* value = find_value(entry.config_values, key)) {
@@ -113,13 +86,34 @@ Result<std::vector<Run>> read_whole(Database& database, const std::vector<EntryP
   return runs;
 }
 
+// As the transaction under way sees it: find_run() shows what is committed.
+json render_live_summaries(const LiveRun& run, const json& set, const KeyTable& keys) {
+  std::vector<AttemptSummary> parts;
+  for (const LiveSeries& series : run.series) {
+    MetricSummary kept = series.kept;
+    add_points(kept, series.fresh, series.last_kept_step);
+    if (series.kind == MetricKind::Metric && kept.count > 0) {
+      parts.push_back({series.key, series.attempt, kept});
+    }
+  }
+  json summary = json::object();
+  for (const KeyedSummary& metric : sum_up(std::move(parts))) {
+    summary[keys.name(metric.key)] = render_summary(metric);
+  }
+  for (const auto& [name, value] : set.items()) {
+    summary[name]["last"] = value;
+  }
+  return summary;
+}
+
 // One change of what is there now.
 Result<void> edit_live(Database& database, Store::Impl& impl, LiveRun& run,
                        const std::function<Result<RunPatch>(const Run&)>& edit,
                        std::int64_t now_us) {
+  const json set = KEDGE_TRY(read_document(database, run.row, Document::Summary));
   const Run now{.facts = run.draft->facts,
                 .config = KEDGE_TRY(read_document(database, run.row, Document::Config)),
-                .summary = KEDGE_TRY(read_document(database, run.row, Document::Summary)),
+                .summary = render_live_summaries(run, set, impl.index.metric_keys),
                 .labels = KEDGE_TRY(read_document(database, run.row, Document::Labels))};
   return impl.apply_patch(database, run, KEDGE_TRY(edit(now)), now_us);
 }
@@ -132,7 +126,7 @@ Result<SearchAnswer> Store::search(const Search& search, std::int64_t now_us) co
   SearchAnswer answer{.runs = {}, .total = found.total, .warnings = std::move(found.warnings)};
   answer.runs.reserve(found.runs.size());
   if (search.fields) {
-    const Fields fields = KEDGE_TRY(find_fields(*search.fields, index));
+    const RunFields fields = KEDGE_TRY(find_fields(*search.fields, index));
     for (const EntryPointer& entry : found.runs) {
       answer.runs.push_back(pick_fields(*entry, fields));
     }
@@ -142,6 +136,35 @@ Result<SearchAnswer> Store::search(const Search& search, std::int64_t now_us) co
     answer.runs = KEDGE_TRY(read_whole(database, found.runs, index));
     return {};
   }));
+  return answer;
+}
+
+Result<SearchText> Store::search_text(const Search& search, std::int64_t now_us) const {
+  const RunIndex& index = impl_->index;
+  FoundRuns found = KEDGE_TRY(index.search(search, now_us));
+  SearchText answer{.runs = "[", .total = found.total, .warnings = std::move(found.warnings)};
+  const auto next = [&]() -> std::string& { return answer.runs += answer.runs == "[" ? "" : ","; };
+  if (search.fields) {
+    const RunFields fields = KEDGE_TRY(find_fields(*search.fields, index));
+    for (const EntryPointer& entry : found.runs) {
+      append_run(next(), *entry, fields);
+    }
+  } else {
+    KEDGE_TRY(impl_->read([&](Database& database) -> Result<void> {
+      answer.runs = "[";  // it may be the second try
+      for (const EntryPointer& entry : found.runs) {
+        std::string config = "{}";
+        KEDGE_TRY(visit_document(database, entry->row, Document::Config,
+                                 [&](std::string_view text) -> Result<void> {
+                                   config = text;
+                                   return {};
+                                 }));
+        append_run(next(), *entry, config, index);
+      }
+      return {};
+    }));
+  }
+  answer.runs += ']';
   return answer;
 }
 
@@ -269,6 +292,7 @@ Result<void> Store::heartbeat(const RunKey& key, std::int64_t now_us) {
 
 Result<std::vector<RunKey>> Store::mark_crashed(std::int64_t now_us, std::int64_t silence_us) {
   constexpr std::int64_t kWandbSilence = 300'000'000;
+  constexpr std::size_t kAtOnce = 100;  // others wait for the writer meanwhile
   const auto is_silent = [&](const RunFacts& facts) {
     const std::int64_t limit =
         facts.source == "wandb" ? std::max(silence_us, kWandbSilence) : silence_us;
@@ -276,22 +300,22 @@ Result<std::vector<RunKey>> Store::mark_crashed(std::int64_t now_us, std::int64_
            std::max(facts.heartbeat_us, impl_->opened_us) + limit < now_us;
   };
   const std::vector<RunKey> silent = impl_->index.find_keys(is_silent);
-  if (silent.empty()) {
-    return silent;
-  }
   std::vector<RunKey> crashed;
-  KEDGE_TRY(impl_->writer->run([&](Database& database) -> Result<void> {
-    crashed.clear();
-    for (const RunKey& key : silent) {
-      const auto run = impl_->touch(database, key);
-      // It may have been deleted, or spoken, since.
-      if (run && is_silent((*run)->draft->facts)) {
-        impl_->set_state(**run, RunState::Crashed, (*run)->draft->facts.heartbeat_us);
-        crashed.push_back(key);
+  for (std::size_t begin = 0; begin < silent.size(); begin += kAtOnce) {
+    const std::size_t before = crashed.size();
+    KEDGE_TRY(impl_->writer->run([&](Database& database) -> Result<void> {
+      crashed.resize(before);
+      for (std::size_t i = begin; i < std::min(begin + kAtOnce, silent.size()); ++i) {
+        const auto run = impl_->touch(database, silent[i]);
+        // It may have been deleted, or spoken, since.
+        if (run && is_silent((*run)->draft->facts)) {
+          impl_->set_state(**run, RunState::Crashed, (*run)->draft->facts.heartbeat_us);
+          crashed.push_back(silent[i]);
+        }
       }
-    }
-    return {};
-  }));
+      return {};
+    }));
+  }
   return crashed;
 }
 

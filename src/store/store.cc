@@ -16,12 +16,13 @@
 
 namespace kedge::store {
 
-Result<std::unique_ptr<Store>> Store::open(const std::string& address, std::int64_t now_us) {
+Result<std::unique_ptr<Store>> Store::open(const std::string& address, std::int64_t now_us,
+                                           const StoreOptions& options) {
   auto impl = std::make_unique<Impl>(parse_address(address), now_us);
   auto owner = KEDGE_TRY(open_database(impl->address, Access::Owner));
   KEDGE_TRY(migrate(*owner));
   KEDGE_TRY(impl->load(*owner));
-  impl->start(std::move(owner));
+  impl->start(std::move(owner), {.bytes = options.max_waiting_bytes});
   return std::unique_ptr<Store>(new Store(std::move(impl)));
 }
 

@@ -74,6 +74,17 @@ struct ProjectFields {
   std::vector<FieldFacts> labels;
 };
 
+struct SearchText {
+  std::string runs;  // a JSON list of what render_run() makes
+  std::size_t total = 0;
+  std::vector<std::string> warnings;
+};
+
+struct StoreOptions {
+  // Changes that wait for the disk; more are refused as Unavailable until there is room.
+  std::size_t max_waiting_bytes = std::size_t{256} << 20U;
+};
+
 struct CreateAnswer {
   Run run;
   bool is_created = false;  // false: it was there, and is as it was
@@ -88,7 +99,8 @@ class Store {
 
   // `address` is a folder or postgres://... ; Unavailable, naming the holder, when another process
   // owns it, and with a hint when the folder lies on a network file system.
-  static Result<std::unique_ptr<Store>> open(const std::string& address, std::int64_t now_us);
+  static Result<std::unique_ptr<Store>> open(const std::string& address, std::int64_t now_us,
+                                             const StoreOptions& options = {});
 
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
@@ -107,8 +119,10 @@ class Store {
   Result<Project> patch_project(std::int64_t id, const ProjectPatch& patch, std::int64_t now_us);
 
   Result<SearchAnswer> search(const Search& search, std::int64_t now_us) const;
+  // The same as text: many times faster where runs are many.
+  Result<SearchText> search_text(const Search& search, std::int64_t now_us) const;
   ProjectFields list_fields(const std::string& project) const;  // from memory
-  // The same without reading from the database: calls `visit` for each that search() would return.
+  // search() without reading from the database: calls `visit` for each that search() would return.
   // Returns how many match, on all pages.
   Result<std::size_t> scan(const Search& search, std::int64_t now_us,
                            const std::function<void(const FoundRun&)>& visit) const;

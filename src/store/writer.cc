@@ -33,8 +33,11 @@ Result<void> guarded(Work&& work) {
 
 }  // namespace
 
-Writer::Writer(std::unique_ptr<Database> database, WriterHooks hooks)
-    : database_(std::move(database)), hooks_(std::move(hooks)), thread_([this] { serve(); }) {}
+Writer::Writer(std::unique_ptr<Database> database, WriterHooks hooks, WriterLimits limits)
+    : database_(std::move(database)),
+      hooks_(std::move(hooks)),
+      limits_(limits),
+      thread_([this] { serve(); }) {}
 
 Writer::~Writer() {
   {
@@ -45,17 +48,34 @@ Writer::~Writer() {
   thread_.join();
 }
 
-void Writer::submit(Work work, Answer answer) {
+void Writer::submit(Work work, Answer answer, std::size_t bytes) {
+  bool is_full = false;
   {
     const std::lock_guard lock(mutex_);
-    waiting_.push_back({std::move(work), std::move(answer)});
+    // One job larger than the limit goes through when it is alone.
+    is_full = waiting_.size() >= limits_.jobs ||
+              (!waiting_.empty() && waiting_bytes_ + bytes > limits_.bytes);
+    if (!is_full) {
+      waiting_bytes_ += bytes;
+      waiting_.push_back({std::move(work), std::move(answer), bytes});
+    }
+  }
+  if (is_full) {
+    answer(fail(ErrorKind::Unavailable, "more comes in than the store can write",
+                "send it again in a moment: nothing of it was taken"));
+    return;
   }
   wake_.notify_one();
 }
 
 Result<void> Writer::run(Work work) {
   std::promise<Result<void>> promise;
-  submit(std::move(work), [&](Result<void> result) { promise.set_value(std::move(result)); });
+  {
+    const std::lock_guard lock(mutex_);
+    waiting_.push_back(
+        {std::move(work), [&](Result<void> result) { promise.set_value(std::move(result)); }});
+  }
+  wake_.notify_one();
   return promise.get_future().get();
 }
 
@@ -72,6 +92,9 @@ void Writer::serve() {
       jobs.assign(std::make_move_iterator(waiting_.begin()),
                   std::make_move_iterator(waiting_.begin() + count));
       waiting_.erase(waiting_.begin(), waiting_.begin() + count);
+      for (const Job& job : jobs) {
+        waiting_bytes_ -= job.bytes;
+      }
     }
     commit_all(std::move(jobs));
   }

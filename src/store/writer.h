@@ -1,7 +1,8 @@
 // The one thread that changes the database. Jobs that wait when it looks share one transaction, so
 // that many small changes cost one commit; each is answered after the COMMIT.
 //
-// A job may leave changes in memory, which the hooks write before the COMMIT and publish after it.
+// What waits is bounded: who sends more than the disk takes is refused, and tries again. A job may
+// leave changes in memory, which the hooks write before the COMMIT and publish after it.
 #pragma once
 
 #include <condition_variable>
@@ -31,26 +32,33 @@ struct WriterHooks {
   std::function<std::uint64_t()> change_count = [] { return 0; };
 };
 
+struct WriterLimits {
+  std::size_t jobs = 100'000;
+  std::size_t bytes = std::size_t{256} << 20U;
+};
+
 class Writer {
  public:
   using Work = std::function<Result<void>(Database&)>;
   using Answer = std::function<void(Result<void>)>;
 
-  Writer(std::unique_ptr<Database> database, WriterHooks hooks);
+  Writer(std::unique_ptr<Database> database, WriterHooks hooks, WriterLimits limits = {});
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
   ~Writer();  // after everything that was submitted
 
-  // `work` may run more than once, each time on what is committed. `answer` is called once.
-  void submit(Work work, Answer answer);
+  // `work` may run more than once, each time on what is committed. `answer` is called once; at once
+  // and with Unavailable when too much waits. `bytes`: about what the job holds in memory.
+  void submit(Work work, Answer answer, std::size_t bytes = 0);
 
-  // The same, waiting. Not from the writer's own thread.
+  // The same, waiting, and never refused: a thread can have but one. Not from the writer's own.
   Result<void> run(Work work);
 
  private:
   struct Job {
     Work work;
     Answer answer;
+    std::size_t bytes = 0;
   };
   enum class Outcome : std::uint8_t { Committed, RolledBack, Unknown };
 
@@ -63,10 +71,12 @@ class Writer {
 
   std::unique_ptr<Database> database_;
   WriterHooks hooks_;
+  WriterLimits limits_;
   bool must_reconnect_ = false;
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<Job> waiting_;
+  std::size_t waiting_bytes_ = 0;
   bool is_stopping_ = false;
   std::thread thread_;  // last: it starts when all else is there
 };

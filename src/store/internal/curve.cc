@@ -61,10 +61,10 @@ void set_last_kept(std::vector<CurvePart>& parts, const RunEntry& entry, MetricK
 
 }  // namespace
 
-Result<std::vector<CurvePart>> find_parts(const Store::Impl& store, const RunEntry& entry,
+Result<std::vector<CurvePart>> find_parts(Store::Impl& store, const RunEntry& entry,
                                           MetricKind kind, const std::string& key) {
   std::vector<CurvePart> parts;
-  if (const LivePointer run = store.find_live(entry.row)) {
+  if (const LivePointer run = KEDGE_TRY(store.find_live(entry))) {
     const std::lock_guard lock(run->mutex);
     for (const auto& [name, places] : run->places) {
       const auto found = places.find(key);

@@ -27,7 +27,7 @@ struct CurvePart {
 };
 
 // In order of attempts. Memory first, then the database: what memory calls sealed is committed.
-Result<std::vector<CurvePart>> find_parts(const Store::Impl& store, const RunEntry& entry,
+Result<std::vector<CurvePart>> find_parts(Store::Impl& store, const RunEntry& entry,
                                           MetricKind kind, const std::string& key);
 
 // All its points, replaced or not, in the order they were logged.

@@ -38,6 +38,10 @@ void flatten_into(const json& value, const std::string& prefix, int depth,
 
 template <typename Values>
 void sort_by_key(Values& values) {
+  const auto is_not_rising = [](const auto& a, const auto& b) { return a->key >= b->key; };
+  if (std::ranges::adjacent_find(values, is_not_rising) == values.end()) {
+    return;
+  }
   std::ranges::stable_sort(values, {}, [](const auto& value) { return value->key; });
   // "a.b" and {"a": {"b": ...}} are one name: the last one counts.
   Values unique;
@@ -92,6 +96,7 @@ SummaryValues flatten_owned(
   if (!value.is_object()) {
     return values;
   }
+  values.reserve(value.size());
   for (const auto& [key, item] : value.items()) {
     auto owned = std::make_shared<Owned>();
     owned->text = item.is_string() ? item.get<std::string>() : render_json(item);
@@ -153,6 +158,10 @@ const KeyedValue* ValuePool::add(KeyId key, const json& value) {
   }
   known_.emplace(name, &values_.back());
   return &values_.back();
+}
+
+void sort_values(ConfigValues& values) {
+  sort_by_key(values);
 }
 
 const KeyedValue* find_value(const ConfigValues& values, KeyId key) {

@@ -56,6 +56,9 @@ class ValuePool {
 using ConfigValues = std::vector<const KeyedValue*>;
 using SummaryValues = std::vector<std::shared_ptr<const KeyedValue>>;
 
+// By key; where a key is there twice, the last one stays.
+void sort_values(ConfigValues& values);
+
 const KeyedValue* find_value(const ConfigValues& values, KeyId key);
 const KeyedValue* find_value(const SummaryValues& values, KeyId key);
 

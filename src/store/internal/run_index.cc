@@ -43,6 +43,26 @@ void RunIndex::set(std::size_t slot, EntryPointer entry) {
   blocks_[block] = std::move(copy);
 }
 
+void RunIndex::fill(std::vector<RunEntry> entries) {
+  const std::lock_guard lock(mutex_);
+  by_key_.reserve(entries.size());
+  projects_of_.reserve(entries.size());
+  for (std::size_t begin = 0; begin < entries.size(); begin += EntryBlock::kSize) {
+    auto block = std::make_shared<EntryBlock>();
+    const std::size_t end = std::min(begin + EntryBlock::kSize, entries.size());
+    for (std::size_t slot = begin; slot < end; ++slot) {
+      entries[slot].slot = slot;
+      auto entry = std::make_shared<const RunEntry>(std::move(entries[slot]));
+      const RunFacts& facts = entry->facts;
+      by_key_.emplace(name_of_key({facts.project, facts.id}), entry);
+      projects_of_[facts.id].insert(facts.project);
+      block->entries[slot - begin] = std::move(entry);
+    }
+    blocks_.push_back(std::move(block));
+  }
+  slot_count_ = entries.size();
+}
+
 void RunIndex::put(RunEntry entry) {
   const std::lock_guard lock(mutex_);
   put_locked(std::move(entry));

@@ -70,6 +70,8 @@ class RunIndex final : public QueryKeys {
   IndexSnapshot snapshot() const;
   std::size_t size() const;
 
+  // Of a store that starts: all of them at once, in this order. Nothing was there before.
+  void fill(std::vector<RunEntry> entries);
   // A run that is there already keeps its place.
   void put(RunEntry entry);
   void erase(const RunKey& key);

@@ -47,9 +47,9 @@ RunFacts read_facts(const SqlRow& row, int at) {
   facts.group = row.string(at++);
   facts.job_type = row.string(at++);
   facts.notes = row.string(at++);
-  const auto tags = nlohmann::json::parse(row.text(at++), nullptr, false);
-  if (tags.is_array()) {
-    facts.tags = tags.get<std::vector<std::string>>();
+  if (const std::string_view text = row.text(at++); text != "[]") {
+    const auto tags = nlohmann::json::parse(text, nullptr, false);
+    facts.tags = tags.is_array() ? tags.get<std::vector<std::string>>() : facts.tags;
   }
   facts.source = row.string(at++);
   facts.attempt = static_cast<int>(row.integer(at++));
@@ -65,10 +65,9 @@ RunFacts read_facts(const SqlRow& row, int at) {
 }
 
 Result<void> visit_run(const SqlRow& row, const RunVisitor& visit) {
-  const RunDocuments documents{.config = KEDGE_TRY(parse_json(row.text(1))),
-                               .summary = KEDGE_TRY(parse_json(row.text(2))),
-                               .labels = KEDGE_TRY(parse_json(row.text(23)))};
-  return visit(row.integer(0), read_facts(row, 3), documents);
+  RunFacts facts = read_facts(row, 3);
+  return visit(row.integer(0), std::move(facts),
+               {.config = row.text(1), .summary = row.text(2), .labels = row.text(23)});
 }
 
 }  // namespace
@@ -100,12 +99,17 @@ Result<void> update_run(Database& database, std::int64_t row, const RunFacts& fa
        facts.deleted_us});
 }
 
-Result<nlohmann::json> read_document(Database& database, std::int64_t row, Document document) {
+Result<void> visit_document(Database& database, std::int64_t row, Document document,
+                            const std::function<Result<void>(std::string_view text)>& visit) {
   const std::string sql = fmt::format("SELECT {} FROM run_documents WHERE run = $1",
                                       kColumns[static_cast<std::size_t>(document)]);
+  return database.query(sql, {row}, [&](const SqlRow& answer) { return visit(answer.text(0)); });
+}
+
+Result<nlohmann::json> read_document(Database& database, std::int64_t row, Document document) {
   nlohmann::json json = nlohmann::json::object();
-  KEDGE_TRY(database.query(sql, {row}, [&](const SqlRow& answer) -> Result<void> {
-    json = KEDGE_TRY(parse_json(answer.text(0)));
+  KEDGE_TRY(visit_document(database, row, document, [&](std::string_view text) -> Result<void> {
+    json = KEDGE_TRY(parse_json(text));
     return {};
   }));
   return json;

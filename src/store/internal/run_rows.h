@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -18,13 +19,18 @@ namespace kedge::store {
 Result<std::int64_t> insert_run(Database& database, std::int64_t project, const RunFacts& facts);
 Result<void> update_run(Database& database, std::int64_t row, const RunFacts& facts);
 
-struct RunDocuments {
-  nlohmann::json config = nlohmann::json::object();
-  nlohmann::json summary = nlohmann::json::object();  // only what was set by hand
-  nlohmann::json labels = nlohmann::json::object();
+// As they stand in the database, while a row is visited.
+struct RunTexts {
+  std::string_view config;
+  std::string_view summary;  // only what was set by hand
+  std::string_view labels;
 };
 
 enum class Document : std::uint8_t { Config, Summary, Labels, Environment };
+
+// The text as it stands there; not called when there is no such run.
+Result<void> visit_document(Database& database, std::int64_t row, Document document,
+                            const std::function<Result<void>(std::string_view text)>& visit);
 
 Result<nlohmann::json> read_document(Database& database, std::int64_t row, Document document);
 
@@ -32,7 +38,7 @@ Result<void> write_document(Database& database, std::int64_t row, Document docum
                             const nlohmann::json& json);
 
 using RunVisitor =
-    std::function<Result<void>(std::int64_t row, RunFacts facts, const RunDocuments& documents)>;
+    std::function<Result<void>(std::int64_t row, RunFacts facts, const RunTexts& texts)>;
 
 // All runs, in order of their numbers.
 Result<void> read_runs(Database& database, const RunVisitor& visit);

@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <unordered_map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -12,67 +12,11 @@
 #include "store/internal/run_rows.h"
 #include "store/internal/sealing.h"
 #include "store/internal/store_parts.h"
+#include "store/internal/stored_runs.h"
 
 namespace kedge::store {
 
-struct Store::Impl::LoadedRuns {
-  struct One {
-    RunEntry entry;
-    std::vector<AttemptSummary> parts;
-  };
-
-  std::vector<One> runs;
-  std::unordered_map<std::int64_t, std::size_t> by_row;
-
-  One* find(std::int64_t row) {
-    const auto found = by_row.find(row);
-    return found == by_row.end() ? nullptr : &runs[found->second];
-  }
-
-  Result<void> read_metrics(Database& database, KeyTable& keys) {
-    return database.query(
-        "SELECT run, attempt, name, kept_count, last_value, min_value, max_value, last_step,"
-        " last_us "
-        "FROM series WHERE kind = 0 AND kept_count > 0",
-        {}, [&](const SqlRow& row) -> Result<void> {
-          if (One* one = find(row.integer(0))) {
-            one->parts.push_back({.key = keys.add(row.text(2)),
-                                  .attempt = static_cast<int>(row.integer(1)),
-                                  .kept = {.last = row.real(4),
-                                           .min = row.real(5),
-                                           .max = row.real(6),
-                                           .last_step = row.integer(7),
-                                           .count = static_cast<std::uint64_t>(row.integer(3)),
-                                           .last_us = row.integer(8)}});
-          }
-          return {};
-        });
-  }
-
-  Result<void> read_beginnings(Database& database) {
-    return database.query(
-        "SELECT run, number, from_step FROM attempts WHERE from_step IS NOT NULL "
-        "ORDER BY run, number",
-        {}, [&](const SqlRow& row) -> Result<void> {
-          if (One* one = find(row.integer(0))) {
-            one->entry.beginnings.push_back({static_cast<int>(row.integer(1)), row.integer(2)});
-          }
-          return {};
-        });
-  }
-};
-
-RunEntry Store::Impl::make_entry(std::int64_t row, RunFacts facts, const RunDocuments& documents) {
-  RunEntry entry;
-  entry.row = row;
-  entry.facts = std::move(facts);
-  entry.config_values = flatten_config(documents.config, index.config_keys, index.values);
-  entry.summary_values = flatten_summary(documents.summary, index.metric_keys);
-  entry.label_values = flatten_labels(documents.labels, index.label_keys);
-  return entry;
-}
-
-Result<LivePointer> Store::Impl::load_live(Database& database, const RunEntry& entry) {
+Result<LivePointer> Store::Impl::read_live(Database& database, const RunEntry& entry) {
   auto run = std::make_shared<LiveRun>();
   run->row = entry.row;
   run->key = {entry.facts.project, entry.facts.id};
@@ -80,53 +24,70 @@ Result<LivePointer> Store::Impl::load_live(Database& database, const RunEntry& e
   return run;
 }
 
+void Store::Impl::put_live(LivePointer run) {
+  const std::lock_guard lock(live_mutex);
+  const std::int64_t row = run->row;
+  dormant.erase(row);
+  live[row] = std::move(run);
+}
+
+Result<LivePointer> Store::Impl::load_live(Database& database, const RunEntry& entry) {
+  {
+    const std::lock_guard lock(live_mutex);
+    if (const auto found = live.find(entry.row); found != live.end()) {
+      return found->second;
+    }
+  }
+  LivePointer run = KEDGE_TRY(read_live(database, entry));
+  put_live(run);
+  return run;
+}
+
+Result<LivePointer> Store::Impl::find_live(const RunEntry& entry) {
+  {
+    const std::lock_guard lock(live_mutex);
+    if (const auto found = live.find(entry.row); found != live.end()) {
+      return found->second;
+    }
+    if (!dormant.contains(entry.row)) {
+      return nullptr;
+    }
+  }
+  LivePointer run;
+  KEDGE_TRY(writer->run([&](Database& database) -> Result<void> {
+    // It may have been ended or deleted since.
+    const EntryPointer now = index.find({entry.facts.project, entry.facts.id});
+    run = now == nullptr ? nullptr : KEDGE_TRY(load_live(database, *now));
+    return {};
+  }));
+  return run;
+}
+
+void Store::Impl::forget_live(std::int64_t row) {
+  const std::lock_guard lock(live_mutex);
+  live.erase(row);
+  dormant.erase(row);
+}
+
 Result<void> Store::Impl::load(Database& database) {
   KEDGE_TRY(projects.load(database, opened_us));
-  LoadedRuns loaded;
-  KEDGE_TRY(read_runs(
-      database,
-      [&](std::int64_t row, RunFacts facts, const RunDocuments& documents) -> Result<void> {
-        loaded.by_row.emplace(row, loaded.runs.size());
-        loaded.runs.push_back({make_entry(row, std::move(facts), documents), {}});
-        return {};
-      }));
-  KEDGE_TRY(loaded.read_metrics(database, index.metric_keys));
-  KEDGE_TRY(loaded.read_beginnings(database));
-  std::vector<std::int64_t> rows;
-  KEDGE_TRY(database.query("SELECT DISTINCT run FROM journal", {},
-                           [&](const SqlRow& row) -> Result<void> {
-                             rows.push_back(row.integer(0));
-                             return {};
-                           }));
-  for (const std::int64_t row : rows) {
-    if (LoadedRuns::One* one = loaded.find(row)) {
-      LivePointer run = KEDGE_TRY(load_live(database, one->entry));
-      one->entry.metrics = sum_up(*run);
-      one->parts.clear();
-      live[row] = std::move(run);
-    }
-  }
-  for (LoadedRuns::One& one : loaded.runs) {
-    if (!one.parts.empty()) {
-      one.entry.metrics = sum_up(std::move(one.parts));
-    }
-    index.put(std::move(one.entry));
-  }
+  StoredRuns stored =
+      KEDGE_TRY(read_stored_runs(database, [this](const auto& work) { return read(work); }, index));
+  dormant = std::move(stored.journaled);
+  index.fill(std::move(stored.entries));
   return {};
 }
 
 Result<void> Store::Impl::reload(Database& database, const RunKey& key) {
   std::optional<RunEntry> entry;
-  KEDGE_TRY(read_run(
-      database, key,
-      [&](std::int64_t row, RunFacts facts, const RunDocuments& documents) -> Result<void> {
-        entry = make_entry(row, std::move(facts), documents);
-        return {};
-      }));
+  KEDGE_TRY(read_run(database, key,
+                     [&](std::int64_t row, RunFacts facts, const RunTexts& texts) -> Result<void> {
+                       entry = KEDGE_TRY(make_entry(row, std::move(facts), texts, index));
+                       return {};
+                     }));
   if (!entry) {
     if (const EntryPointer old = index.find(key)) {
-      const std::lock_guard lock(live_mutex);
-      live.erase(old->row);
+      forget_live(old->row);
     }
     index.erase(key);
     stale.erase(key);
@@ -137,12 +98,11 @@ Result<void> Store::Impl::reload(Database& database, const RunKey& key) {
       entry->beginnings.push_back({attempt.number, *attempt.from_step});
     }
   }
-  LivePointer run = KEDGE_TRY(load_live(database, *entry));
+  LivePointer run = KEDGE_TRY(read_live(database, *entry));
   entry->metrics = sum_up(*run);
   index.put(std::move(*entry));
+  put_live(std::move(run));
   stale.erase(key);
-  const std::lock_guard lock(live_mutex);
-  live[run->row] = std::move(run);
   return {};
 }
 

@@ -53,12 +53,12 @@ Result<void> check_key(const RunKey& key) {
   return {};
 }
 
-void Store::Impl::start(std::unique_ptr<Database> owner) {
+void Store::Impl::start(std::unique_ptr<Database> owner, WriterLimits limits) {
   WriterHooks hooks{.flush = [this](Database& database) { return flush(database); },
                     .on_commit = [this] { on_commit(); },
                     .on_rollback = [this](Database& database) { on_rollback(database); },
                     .change_count = [this] { return change_count; }};
-  writer = std::make_unique<Writer>(std::move(owner), std::move(hooks));
+  writer = std::make_unique<Writer>(std::move(owner), std::move(hooks), limits);
 }
 
 Result<EntryPointer> Store::Impl::find_entry(const RunKey& key) const {
@@ -67,12 +67,6 @@ Result<EntryPointer> Store::Impl::find_entry(const RunKey& key) const {
     return fail(ErrorKind::NotFound, fmt::format("there is no run {}/{}", key.project, key.id));
   }
   return entry;
-}
-
-LivePointer Store::Impl::find_live(std::int64_t row) const {
-  const std::lock_guard lock(live_mutex);
-  const auto found = live.find(row);
-  return found == live.end() ? nullptr : found->second;
 }
 
 Result<void> Store::Impl::read(const std::function<Result<void>(Database&)>& work) const {
@@ -111,12 +105,7 @@ Result<LiveRun*> Store::Impl::touch(Database& database, const RunKey& key) {
     KEDGE_TRY(reload(database, key));
   }
   const EntryPointer entry = KEDGE_TRY(find_entry(key));
-  LivePointer run = find_live(entry->row);
-  if (run == nullptr) {
-    run = KEDGE_TRY(load_live(database, *entry));
-    const std::lock_guard lock(live_mutex);
-    live[entry->row] = run;
-  }
+  LivePointer run = KEDGE_TRY(load_live(database, *entry));
   run->draft = std::make_unique<RunDraft>();
   run->draft->facts = entry->facts;
   run->draft->beginnings = entry->beginnings;
@@ -211,8 +200,7 @@ void Store::Impl::on_commit() {
   std::vector<Change> changes;
   for (const auto& [key, row] : deleted) {
     index.erase(key);
-    const std::lock_guard lock(live_mutex);
-    live.erase(row);
+    forget_live(row);
     changes.push_back({.run = key, .what = kRunDeleted});
   }
   for (const auto& [project, edit] : std::exchange(project_edits, {})) {

@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -33,11 +34,12 @@ class Store::Impl {
 
   // Reads everything that lists and searches need, and the journal.
   Result<void> load(Database& database);
-  void start(std::unique_ptr<Database> owner);
+  void start(std::unique_ptr<Database> owner, WriterLimits limits);
 
   // --- for readers
   Result<EntryPointer> find_entry(const RunKey& key) const;  // NotFound
-  LivePointer find_live(std::int64_t row) const;             // null: nothing is in the journal
+  // Null: nothing is in the journal. Not for the writer's thread, which may have to load it.
+  Result<LivePointer> find_live(const RunEntry& entry);
   // Runs `work` on a connection of its own, again when the connection was lost.
   Result<void> read(const std::function<Result<void>(Database&)>& work) const;
 
@@ -68,6 +70,8 @@ class Store::Impl {
 
   mutable std::mutex live_mutex;
   std::unordered_map<std::int64_t, LivePointer> live;
+  // Rows of runs with a journal that nobody has asked for since the store was opened.
+  std::unordered_set<std::int64_t> dormant;
 
   std::mutex listener_mutex;
   std::function<void(std::span<const Change>)> listener;
@@ -85,9 +89,11 @@ class Store::Impl {
   std::unique_ptr<Writer> writer;  // last: its thread uses the rest
 
  private:
-  struct LoadedRuns;
-  RunEntry make_entry(std::int64_t row, RunFacts facts, const RunDocuments& documents);
+  // On the writer's thread: from the journal and the tables; and where it is not in memory yet.
+  Result<LivePointer> read_live(Database& database, const RunEntry& entry);
   Result<LivePointer> load_live(Database& database, const RunEntry& entry);
+  void put_live(LivePointer run);
+  void forget_live(std::int64_t row);
   // Puts what the database says in place of what memory says.
   Result<void> reload(Database& database, const RunKey& key);
   Result<void> flush(Database& database);
