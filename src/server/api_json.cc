@@ -6,6 +6,7 @@
 #include "core/log.h"
 #include "core/nearest.h"
 #include "server/api.h"
+#include "store/json_text.h"
 
 namespace kedge::server {
 namespace {
@@ -143,7 +144,7 @@ void append_number(std::string& out, double value) {
 }
 
 void append_text(std::string& out, std::string_view text) {
-  out += dump(nlohmann::json(text));
+  store::append_json(out, text);
 }
 
 void Api::audit(const Request& request, std::string_view what, const std::string& target,
@@ -160,7 +161,7 @@ void Api::audit(const Request& request, std::string_view what, const std::string
 
 void add_api_routes(Router& router, const Api& api) {
   add_health_routes(router);
-  add_log_routes(router, api);  // the first ones are found first
+  add_log_routes(router, api);
   add_ingest_routes(router, api);
   add_series_routes(router, api);
   add_project_routes(router, api);

@@ -46,22 +46,16 @@ Result<Response> search_runs(const Api& api, const Request& request) {
   if (!request.caller.project.empty()) {
     search.projects = {request.caller.project};
   }
-  store::SearchAnswer answer;
+  store::SearchText answer;
   if (!request.caller.run.empty()) {  // a link to one run: there is no other
-    answer.runs.push_back(
-        KEDGE_TRY(api.store.find_run({request.caller.project, request.caller.run})));
-    answer.total = 1;
+    const auto run = KEDGE_TRY(api.store.find_run({request.caller.project, request.caller.run}));
+    answer = {
+        .runs = fmt::format("[{}]", dump(store::render_run(run))), .total = 1, .warnings = {}};
   } else {
-    answer = KEDGE_TRY(api.store.search(search, api.now_us()));
+    answer = KEDGE_TRY(api.store.search_text(search, api.now_us()));
   }
-  // Run by run: one document of ten thousand runs would be many times the text.
-  std::string text = "{\"runs\":[";
-  for (const store::Run& run : answer.runs) {
-    text += text.back() == '[' ? "" : ",";
-    text += dump(store::render_run(run));
-  }
-  text += fmt::format("],\"total\":{},\"warnings\":{}}}", answer.total, dump(answer.warnings));
-  return json_response(std::move(text));
+  return json_response(fmt::format("{{\"runs\":{},\"total\":{},\"warnings\":{}}}", answer.runs,
+                                   answer.total, dump(answer.warnings)));
 }
 
 Result<Response> get_run(const Api& api, const Request& request) {

@@ -157,6 +157,9 @@ Response error_response(int status, std::string_view message, std::string_view h
                                         -1, ' ', false, nlohmann::json::error_handler_t::replace),
                                     status);
   response.refusal = Refusal{std::string(message), std::string(hint)};
+  if (status == 503) {
+    response.headers.add("Retry-After", "1");
+  }
   return response;
 }
 
@@ -192,6 +195,7 @@ void set_body(Response& response, const FileAnswer& answer, std::uint64_t offset
               std::uint64_t size) {
   if (answer.produce) {
     response.body = answer.produce(offset, size);
+    response.headers.add("Content-Length", std::to_string(size));
   } else {
     response.body = FileBody{answer.file, offset, size};
   }

@@ -98,7 +98,7 @@ struct Refusal {
 
 struct Response {
   int status = 200;
-  Headers headers = {};  // without Content-Length, Date and Connection
+  Headers headers = {};  // Content-Length only of what is produced; no Date, no Connection
   // A string_view is of bytes that live as long as the program.
   std::variant<std::string, std::string_view, FileBody, BodyProducer, PushStart> body = {};
   std::optional<Refusal> refusal = {};  // of error_response(): what the body says
@@ -146,6 +146,8 @@ struct RouteOptions {
   // Has no {project} in its path, and its handler itself heeds Caller::project and Caller::run;
   // without this, a key for one project is refused.
   bool is_scoped = false;
+  // Answers only where no other route has the path, with whatever method.
+  bool is_for_rest = false;
   bool is_spooled = false;         // the body goes to a file, as it is: not decompressed
   RefusalWriter refuse = nullptr;  // null: as error_response() does
 };
@@ -162,11 +164,20 @@ struct Route {
 struct RouteMatch {
   const Route* route = nullptr;
   std::vector<std::pair<std::string, std::string>> parameters;
-  std::vector<Method> allowed;  // where the path is known, but not with this method
+  std::vector<Method> allowed;     // where the path is known, but not with this method
+  RefusalWriter refuse = nullptr;  // and how those who use it are told
 };
+
+class RouteTree;  // server/internal/route_tree.h
 
 class Router {
  public:
+  Router();
+  Router(const Router&) = delete;
+  Router& operator=(const Router&) = delete;
+  ~Router();
+
+  // Where several routes have a path and its method, the one that was added first is found.
   void add(Method method, std::string pattern, RouteOptions options, Handler handler);
   // `handler` may be empty: then `quick` takes all.
   void add_quick(Method method, std::string pattern, RouteOptions options, QuickHandler quick,
@@ -182,6 +193,9 @@ class Router {
   const std::vector<std::unique_ptr<Route>>& routes() const { return routes_; }
 
  private:
+  std::vector<const Route*> find_all(const std::vector<std::string>& segments) const;
+
+  std::unique_ptr<RouteTree> tree_;  // the numbers are places in routes_
   std::vector<std::unique_ptr<Route>> routes_;
   std::optional<Route> fallback_;
 };

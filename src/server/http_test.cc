@@ -74,6 +74,35 @@ TEST(Router, finds_parameters_and_the_rest_of_a_path) {
   EXPECT_THAT(router.find(Method::Put, {"nowhere"}).allowed, IsEmpty());
 }
 
+TEST(Router, finds_a_name_among_many_and_the_first_of_two) {
+  Router router;
+  for (int i = 0; i < 500; ++i) {
+    router.add(Method::Post, "/calls/number-" + std::to_string(i), {}, nothing);
+  }
+  router.add(Method::Post, "/calls/{name}", {}, nothing);
+  router.add(Method::Get, "/runs/{project}", {}, nothing);
+  router.add(Method::Get, "/runs/search", {}, nothing);
+  router.add(Method::Get, "/{entity}/{project}/runs/{run}", {}, nothing);
+  EXPECT_EQ(router.find(Method::Post, {"calls", "number-250"}).route->pattern, "/calls/number-250");
+  EXPECT_EQ(router.find(Method::Post, {"calls", "other"}).route->pattern, "/calls/{name}");
+  EXPECT_EQ(router.find(Method::Get, {"runs", "search"}).route->pattern, "/runs/{project}");
+  // A name that leads nowhere does not hide a parameter in its place.
+  EXPECT_EQ(router.find(Method::Get, {"runs", "p", "runs", "x"}).route->pattern,
+            "/{entity}/{project}/runs/{run}");
+}
+
+TEST(Router, knows_the_methods_of_a_path_that_a_route_for_the_rest_also_has) {
+  Router router;
+  router.add(Method::Post, "/api/runs/create", {}, nothing);
+  for (const Method method : {Method::Get, Method::Post}) {
+    router.add(method, "/api/{rest...}", {.is_for_rest = true}, nothing);
+  }
+  const auto wrong = router.find(Method::Get, {"api", "runs", "create"});
+  EXPECT_EQ(wrong.route, nullptr);
+  EXPECT_THAT(wrong.allowed, ElementsAre(Method::Post));
+  EXPECT_EQ(router.find(Method::Get, {"api", "other"}).route->pattern, "/api/{rest...}");
+}
+
 TEST(Headers, takes_no_second_line) {
   Headers headers;
   headers.add("Location", "http://a/\r\nSet-Cookie: x=y");
@@ -86,6 +115,8 @@ TEST(ErrorResponse, has_the_status_and_code_of_its_kind) {
   EXPECT_EQ(std::get<std::string>(response.body),
             R"({"error":{"code":"not_found","hint":"look","message":"no \"x\""}})");
   EXPECT_EQ(error_response(Error{ErrorKind::Io, "write x: No space left on device"}).status, 507);
+  EXPECT_EQ(error_response(Error{ErrorKind::Unavailable, "later"}).headers.find("Retry-After"),
+            "1");
 }
 
 class FileResponse : public testing::Test {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -43,7 +44,8 @@ int worker_count(const ListenOptions& options) {
 struct Listener::State {
   Workers workers;
   Shared shared;
-  std::unique_ptr<TlsContext> tls;
+  std::mutex tls_mutex;
+  std::shared_ptr<TlsContext> tls;  // connections being made have the one they began with
   std::vector<std::unique_ptr<IoThread>> io;
   std::vector<std::thread> threads;
   std::unique_ptr<tcp::acceptor> acceptor;
@@ -112,7 +114,13 @@ void Listener::State::take(tcp::socket socket, IoThread& thread) {
     return;  // gone already
   }
   std::string peer = endpoint.address().to_string();
-  auto stream = tls ? tls->make_stream(std::move(socket)) : make_plain_stream(std::move(socket));
+  std::shared_ptr<TlsContext> context;
+  {
+    const std::lock_guard lock(tls_mutex);
+    context = tls;
+  }
+  auto stream =
+      context ? context->make_stream(std::move(socket)) : make_plain_stream(std::move(socket));
   auto connection =
       std::make_shared<Connection>(shared, thread, std::move(stream), std::move(peer));
   asio::co_spawn(
@@ -212,6 +220,16 @@ std::string Listener::address() const {
 
 std::size_t Listener::connection_count() const {
   return state_->shared.connection_count;
+}
+
+Result<void> Listener::reload_tls() {
+  if (!state_->shared.options.tls) {
+    return {};
+  }
+  std::shared_ptr<TlsContext> fresh = KEDGE_TRY(TlsContext::make(*state_->shared.options.tls));
+  const std::lock_guard lock(state_->tls_mutex);
+  state_->tls = std::move(fresh);
+  return {};
 }
 
 void Listener::stop(std::chrono::milliseconds grace) {

@@ -12,6 +12,7 @@
 
 #include "core/file.h"
 #include "core/result.h"
+#include "server/access_log.h"
 #include "server/http.h"
 
 namespace kedge::server {
@@ -34,6 +35,7 @@ struct ListenOptions {
   std::chrono::milliseconds idle_timeout = std::chrono::seconds(300);
   Path spool_folder = {};  // for bodies of spooled routes; must be there when a route is spooled
   std::optional<TlsFiles> tls = {};
+  AccessLog* access_log = nullptr;  // lives longer than the listener
 };
 
 // Looks at a request before its body is read: fills in the caller, or answers at once (401, 429).
@@ -52,6 +54,10 @@ class Listener {
   int port() const;
   std::string address() const;  // "http://127.0.0.1:8080"
   std::size_t connection_count() const;
+
+  // Reads the certificate and its key again; connections that are open keep theirs. An error, and
+  // the old ones stay, when they are not sound.
+  Result<void> reload_tls();
 
   // Takes no more connections, answers the requests that have begun, closes; what takes longer than
   // `grace` is cut off.

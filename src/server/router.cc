@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "server/http.h"
+#include "server/internal/route_tree.h"
 
 namespace kedge::server {
 namespace {
@@ -18,31 +19,9 @@ std::vector<std::string> split_path(std::string_view path) {
   return segments;
 }
 
-bool is_parameter(std::string_view segment) {
-  return segment.starts_with('{');
-}
-
-bool takes_rest(std::string_view segment) {
-  return segment.ends_with("...}");
-}
-
 std::string join(const std::vector<std::string>& segments, std::size_t from) {
   return fmt::format(
       "{}", fmt::join(segments.begin() + static_cast<std::ptrdiff_t>(from), segments.end(), "/"));
-}
-
-bool matches(const Route& route, const std::vector<std::string>& segments) {
-  const auto& wanted = route.segments;
-  const bool has_rest = !wanted.empty() && takes_rest(wanted.back());
-  if (has_rest ? segments.size() < wanted.size() : segments.size() != wanted.size()) {
-    return false;
-  }
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    if (!is_parameter(wanted[i]) ? wanted[i] != segments[i] : segments[i].empty()) {
-      return false;
-    }
-  }
-  return true;
 }
 
 std::vector<std::pair<std::string, std::string>> parameters_of(
@@ -186,8 +165,13 @@ Result<Target> parse_target(std::string_view text) {
   return target;
 }
 
+Router::Router() : tree_(std::make_unique<RouteTree>()) {}
+
+Router::~Router() = default;
+
 void Router::add(Method method, std::string pattern, RouteOptions options, Handler handler) {
   auto segments = split_path(pattern);
+  tree_->add(segments, routes_.size());
   routes_.push_back(std::make_unique<Route>(Route{.method = method,
                                                   .pattern = std::move(pattern),
                                                   .options = options,
@@ -209,10 +193,23 @@ void Router::set_fallback(Handler handler) {
                     .quick = {}};
 }
 
+// Those of the path that count: a route for all that is left does so only where it is alone.
+std::vector<const Route*> Router::find_all(const std::vector<std::string>& segments) const {
+  std::vector<const Route*> found;
+  for (const std::size_t number : tree_->find(segments)) {
+    found.push_back(routes_[number].get());
+  }
+  const auto is_for_rest = [](const Route* route) { return route->options.is_for_rest; };
+  if (!std::ranges::all_of(found, is_for_rest)) {
+    std::erase_if(found, is_for_rest);
+  }
+  return found;
+}
+
 std::vector<Method> Router::methods_of(const std::vector<std::string>& segments) const {
   std::vector<Method> methods;
-  for (const auto& route : routes_) {
-    if (matches(*route, segments) && std::ranges::find(methods, route->method) == methods.end()) {
+  for (const Route* route : find_all(segments)) {
+    if (std::ranges::find(methods, route->method) == methods.end()) {
       methods.push_back(route->method);
     }
   }
@@ -221,14 +218,15 @@ std::vector<Method> Router::methods_of(const std::vector<std::string>& segments)
 
 RouteMatch Router::find(Method method, const std::vector<std::string>& segments) const {
   RouteMatch match;
-  for (const auto& route : routes_) {
-    if (route->method == method && matches(*route, segments)) {
-      match.route = route.get();
-      match.parameters = parameters_of(*route, segments);
-      return match;
-    }
+  const std::vector<const Route*> found = find_all(segments);
+  const auto route = std::ranges::find(found, method, &Route::method);
+  if (route != found.end()) {
+    match.route = *route;
+    match.parameters = parameters_of(**route, segments);
+    return match;
   }
   match.allowed = methods_of(segments);
+  match.refuse = found.empty() ? nullptr : found.front()->options.refuse;
   return match;
 }
 

@@ -1,5 +1,6 @@
 #include "server/server.h"
 
+#include <array>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -56,6 +57,44 @@ class Repeater {
   std::thread thread_;
 };
 
+// Whether the files of a certificate are others than before: those who renew it need tell nobody.
+class CertificateWatch {
+ public:
+  explicit CertificateWatch(std::optional<TlsFiles> files)
+      : files_(std::move(files)), seen_(look()) {}
+
+  bool has_changed() {
+    const auto now = look();
+    return std::exchange(seen_, now) != now;
+  }
+
+ private:
+  using Marks = std::array<std::int64_t, 3>;  // number, size, time of change
+
+  std::array<Marks, 2> look() const {
+    return files_ ? std::array{marks_of(files_->certificate), marks_of(files_->key)}
+                  : std::array<Marks, 2>{};
+  }
+
+  static Marks marks_of(const Path& file) {
+    struct stat facts = {};
+    if (::stat(file.c_str(), &facts) != 0) {
+      return {};
+    }
+    return {static_cast<std::int64_t>(facts.st_ino), facts.st_size,
+            facts.st_mtim.tv_sec * 1'000'000'000 + facts.st_mtim.tv_nsec};
+  }
+
+  std::optional<TlsFiles> files_;
+  std::array<Marks, 2> seen_;
+};
+
+void reload_certificate(Listener& listener) {
+  if (const auto loaded = listener.reload_tls(); !loaded) {
+    warn("the old certificate stays: {}", loaded.error().message);
+  }
+}
+
 // A part left by a server that was killed belongs to nobody.
 Result<Path> make_spool_folder(const Path& data) {
   Path folder = data / "spool";
@@ -96,8 +135,9 @@ struct Server::Parts {
   EventHub events;
   std::unique_ptr<Api> api;
   Router router;
-  std::unique_ptr<Repeater> checks;
+  std::unique_ptr<AccessLog> access_log;
   std::unique_ptr<Listener> listener;
+  std::unique_ptr<Repeater> checks;
   std::unique_ptr<RunWatch> watch;
   std::optional<Path> admin_token_file;
 };
@@ -131,17 +171,26 @@ Result<std::unique_ptr<Server>> Server::start(const ServerOptions& options) {
     add_routes(parts->router, *parts->api);
   }
   parts->router.set_fallback(page_response);
-  parts->checks = std::make_unique<Repeater>(kCheckInterval, [&store = *parts->store] {
-    if (const auto marked = store.mark_crashed(now_us()); !marked) {
-      warn("silent runs are not marked: {}", marked.error().message);
-    }
-  });
+  if (!options.access_log.empty()) {
+    parts->access_log = KEDGE_TRY(AccessLog::open(options.access_log));
+    listen.access_log = parts->access_log.get();
+  }
   parts->listener = KEDGE_TRY(Listener::start(
       parts->router,
       [&access = *parts->access](Request& request, const Route* route) {
         return access.check(request, route);
       },
       listen));
+  parts->checks = std::make_unique<Repeater>(
+      kCheckInterval, [&store = *parts->store, &listener = *parts->listener,
+                       watch = CertificateWatch(options.listen.tls)]() mutable {
+        if (const auto marked = store.mark_crashed(now_us()); !marked) {
+          warn("silent runs are not marked: {}", marked.error().message);
+        }
+        if (watch.has_changed()) {
+          reload_certificate(listener);
+        }
+      });
   if (!options.watched.empty()) {
     parts->watch = std::make_unique<RunWatch>(*parts->store, parts->blobs.get(),
                                               WatchOptions{.dirs = options.watched}, now_us);
@@ -157,10 +206,19 @@ const std::optional<Path>& Server::admin_token_file() const {
   return parts_->admin_token_file;
 }
 
+void Server::reload() {
+  if (parts_->access_log != nullptr) {
+    if (const auto opened = parts_->access_log->reopen(); !opened) {
+      warn("the access log is not opened again: {}", opened.error().message);
+    }
+  }
+  reload_certificate(*parts_->listener);
+}
+
 void Server::stop() {
   parts_->watch.reset();
-  parts_->listener->stop();
   parts_->checks.reset();
+  parts_->listener->stop();
   parts_->store->set_listener({});
 }
 

@@ -23,6 +23,7 @@ struct ServerOptions {
   std::string blobs = {};          // a folder or s3://...; empty: `data`/blobs
   std::vector<Path> watched = {};  // folders of runs on a shared file system
   ListenOptions listen = {};
+  Path access_log = {};  // a file for a line a request; empty: none
   AccessOptions access = {};
   std::string admin_password = {};  // of the first user, with --auth; empty: only a token is made
   // Other tools' languages: each adds its routes.
@@ -41,6 +42,10 @@ class Server {
   std::string address() const;
   // The token's file, when start() made one.
   const std::optional<Path>& admin_token_file() const;
+
+  // Goes on in a new access log where the old one was renamed, and with the certificate that is now
+  // in its file. What fails is warned about, and stays as it was.
+  void reload();
 
   // Answers what has begun, commits what was accepted.
   void stop();

@@ -61,6 +61,16 @@ Response no_such_path(const RouteMatch& match, bool is_options) {
   return response;
 }
 
+// Pages of this server may ask it for everything; `wandb verify` wants to hear so.
+void allow_own_origin(Response& response, const Request& request) {
+  const auto origin = request.headers.find("origin");
+  const auto host = request.headers.find("host");
+  if (origin && host &&
+      *origin == fmt::format("http{}://{}", request.is_secure ? "s" : "", *host)) {
+    response.headers.add("Access-Control-Allow-Origin", std::string(*origin));
+  }
+}
+
 Response no_head(const boost::system::error_code& error, std::size_t max_bytes) {
   return error == http::error::header_limit
              ? error_response(431, fmt::format("the head is longer than {} bytes", max_bytes))
@@ -284,11 +294,13 @@ Result<Connection::Routed> Connection::route(const Head& head) {
     match.allowed = shared_.router.methods_of(target.segments);
     routed.refusal =
         is_options ? no_such_path(match, true) : error_response(501, "this method is not known");
+    allow_own_origin(*routed.refusal, request);
     return routed;
   }
   const bool is_page = match.route == nullptr && match.allowed.empty() &&
                        request.method == Method::Get && shared_.router.fallback() != nullptr;
   routed.route = is_page ? shared_.router.fallback() : match.route;
+  routed.refuse = routed.route == nullptr ? match.refuse : routed.route->options.refuse;
   routed.refusal = shared_.gate ? shared_.gate(request, routed.route) : std::nullopt;
   if (!routed.refusal && routed.route == nullptr) {
     routed.refusal = no_such_path(match, false);
@@ -312,13 +324,20 @@ Task<bool> Connection::serve_one() {
   slot->is_head = head.parser.get().method() == http::verb::head;
   slot->is_http_1_0 = head.parser.get().version() < 11;
   slot->is_last = !head.parser.get().keep_alive();
+  if (shared_.options.access_log != nullptr) {
+    slot->access.method = std::string(head.parser.get().method_string());
+  }
   refuse_ = nullptr;
   auto routed = route(head);
   if (!routed) {
     co_return co_await refuse(std::move(slot), error_response(routed.error()));
   }
-  refuse_ = routed->route == nullptr ? nullptr : routed->route->options.refuse;
+  refuse_ = routed->refuse;
   slot->refuse = refuse_;
+  if (shared_.options.access_log != nullptr) {
+    slot->access.user = routed->request.caller.name;
+    slot->access.path = loggable_path(routed->request);
+  }
   if (routed->refusal && !head.parser.is_done()) {
     co_return co_await refuse(std::move(slot), std::move(*routed->refusal));
   }

@@ -69,12 +69,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
     bool is_last = false;  // the connection closes after it
     RefusalWriter refuse = nullptr;
     std::optional<Response> response = {};
+    AccessLog::Entry access = {};  // where there is an access log
+    Clock::time_point begun = Clock::now();
   };
   struct Head;  // request_head.h
 
   struct Routed {
     Request request;
     const Route* route = nullptr;
+    RefusalWriter refuse = nullptr;
     std::optional<Response> refusal;
   };
 
@@ -97,6 +100,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // response_writer.cc
   Task<bool> flush();
   Task<bool> write(std::string_view bytes);
+  void note_access(Slot& slot);
   Task<bool> write_response(Slot& slot);
   Task<bool> write_file(const FileBody& body);
   Task<bool> write_pieces(const BodyProducer& producer, bool is_chunked);

@@ -167,6 +167,7 @@ Task<bool> Connection::flush() {
     // What has been dispatched is answered, also when the server stops.
     slot->is_last = slot->is_last || (shared_.is_stopping && slots_.empty());
     const bool is_written = co_await write_response(*slot);
+    note_access(*slot);
     if (!is_written) {
       co_return false;
     }
@@ -183,6 +184,18 @@ Task<bool> Connection::flush() {
   }
   const bool is_written = co_await write({});
   co_return is_written;
+}
+
+void Connection::note_access(Slot& slot) {
+  if (shared_.options.access_log == nullptr || !slot.response) {
+    return;
+  }
+  slot.access.peer = peer_;
+  slot.access.status = slot.response->status;
+  slot.access.bytes = size_of_body(*slot.response);
+  slot.access.took =
+      std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - slot.begun);
+  shared_.options.access_log->write(slot.access);
 }
 
 // Writes what has been gathered, then `bytes`.
@@ -214,7 +227,8 @@ Task<bool> Connection::write_response(Slot& slot) {
   Response& response = *slot.response;
   const auto size = size_of_body(response);
   const bool has_body = response.status != 204 && response.status != 304;
-  const bool is_chunked = !size && !slot.is_http_1_0;
+  const bool is_promised = response.headers.find("Content-Length").has_value();
+  const bool is_chunked = !size && !is_promised && !slot.is_http_1_0;
   if (std::holds_alternative<PushStart>(response.body) || (!size && slot.is_http_1_0)) {
     slot.is_last = true;
   }

@@ -44,7 +44,7 @@ class Stream {
 
 std::unique_ptr<Stream> make_plain_stream(asio::ip::tcp::socket socket);
 
-// What all TLS connections share: the certificate. server/internal/tls.cc.
+// What TLS connections share: the certificate. Their streams may outlive it. internal/tls.cc.
 class TlsContext {
  public:
   static Result<std::unique_ptr<TlsContext>> make(const TlsFiles& files);
