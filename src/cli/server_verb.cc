@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <poll.h>
+#include <unistd.h>
 
 #include "cli/shared/arguments.h"
 #include "cli/verbs.h"
@@ -27,7 +28,9 @@ const VerbHelp kHelp = {
     .usage = "kedge server [options]\n       kedge server backup FOLDER | restore BACKUP | check",
     .text =
         "Keeps runs and shows them: the API, and the web page at the same address. Stops on "
-        "SIGTERM or Ctrl-C\nafter the requests that have begun.",
+        "SIGTERM or Ctrl-C\nafter the requests that have begun. Without a terminal, SIGHUP makes "
+        "it "
+        "read its certificate again and\ngo on in a new access log.",
     .flags = {{"--data", "DIR", "where everything is kept (kedge-data)"},
               {"--host", "H", "the address to listen on (127.0.0.1: this machine alone)"},
               {"--port", "P", "the port (8080); 0: any free one"},
@@ -41,6 +44,7 @@ const VerbHelp kHelp = {
                "the first line is the first admin's password ($KEDGE_ADMIN_PASSWORD)"},
               {"--tls-cert", "FILE", "serve https with this certificate (PEM)"},
               {"--tls-key", "FILE", "and its private key"},
+              {"--access-log", "FILE", "a line for each request, without secrets"},
               {"--allow-host", "NAME", "also answer to this name; may be repeated"},
               {"--rate", "N", "requests a second that one address may make (no limit)"},
               kJsonFlag}};
@@ -84,6 +88,7 @@ Result<server::ServerOptions> server_options(const Arguments& arguments) {
     options.watched.emplace_back(folder);
   }
   options.listen = KEDGE_TRY(listen_options(arguments));
+  options.access_log = arguments.value("--access-log");
   options.access.needs_login = arguments.has("--auth");
   options.access.requests_per_second =
       static_cast<double>(KEDGE_TRY(arguments.number("--rate", 0)));
@@ -92,11 +97,25 @@ Result<server::ServerOptions> server_options(const Arguments& arguments) {
     options.access.hosts.emplace_back("localhost");
   }
   options.admin_password = KEDGE_TRY(admin_password(arguments));
-  options.dialects = {[root = arguments.value("--artifact-root")](auto& router, const auto& api) {
-    mlflow::add_routes(router, api, {.artifact_root = root});
-  }};
+  options.dialects = {
+      [root = arguments.value("--artifact-root"), is_remote = options.blobs.starts_with("s3://")](
+          auto& router, const auto& api) {
+        mlflow::add_routes(router, api, {.artifact_root = root, .takes_parts = is_remote});
+      }};
   options.dialects.emplace_back(wandb::add_routes);
   return options;
+}
+
+volatile std::sig_atomic_t reload_wanted = 0;
+
+// A terminal that is closed also sends SIGHUP: there it means the end.
+void catch_reloads() {
+  if (::isatty(STDIN_FILENO) != 0) {
+    return;
+  }
+  struct sigaction action = {};
+  action.sa_handler = [](int) { reload_wanted = 1; };
+  ::sigaction(SIGHUP, &action, nullptr);
 }
 
 void print_start(const server::Server& server, const server::ServerOptions& options, bool as_json) {
@@ -132,6 +151,7 @@ Result<void> serve(Args args) {
   }
   const auto options = KEDGE_TRY(server_options(*arguments));
   const StopSignals signals;
+  catch_reloads();
   // Only this thread takes signals, so that they end its wait: threads inherit the mask.
   sigset_t stops;
   ::sigemptyset(&stops);
@@ -149,6 +169,10 @@ Result<void> serve(Args args) {
     // A signal between the check and the wait costs this much.
     constexpr int kWait_ms = 200;
     ::poll(nullptr, 0, kWait_ms);
+    if (reload_wanted != 0) {
+      reload_wanted = 0;
+      (*server)->reload();
+    }
   }
   say("kedge server: stopping ({})", signals.name());
   (*server)->stop();

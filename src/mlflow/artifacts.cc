@@ -1,7 +1,5 @@
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "mlflow/internal/artifact_files.h"
 #include "mlflow/internal/call.h"
 
@@ -41,11 +39,6 @@ Outcome<Response> list(const Call& call) {
   return files.empty() ? reply_empty() : reply({{"files", std::move(files)}});
 }
 
-Outcome<Response> refuse_upload(const Call&) {
-  return refuse(Code::NotImplemented,
-                "Multipart upload is not supported for the current artifact repository");
-}
-
 Outcome<Response> refuse_download(const Call&) {
   return refuse(Code::NotImplemented,
                 "Multipart download is not supported for the current artifact repository");
@@ -63,10 +56,6 @@ void add_artifact_calls(Calls& calls) {
     calls.add(Method::Get, file, read_options(), get);
     calls.add(Method::Delete, file, write_options(), remove);
     calls.add(Method::Get, prefix + "/artifacts", read_options(), list);
-    for (const char* step : {"create", "complete", "abort"}) {
-      calls.add(Method::Post, fmt::format("{}/mpu/{}/{{path...}}", prefix, step), write_options(),
-                refuse_upload);
-    }
     calls.add(Method::Get, prefix + "/presigned/{path...}", read_options(), refuse_download);
   }
 }

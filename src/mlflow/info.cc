@@ -2,6 +2,7 @@
 
 #include "core/log.h"
 #include "mlflow/internal/call.h"
+#include "mlflow/internal/state.h"
 
 namespace kedge::mlflow {
 namespace {
@@ -26,11 +27,11 @@ Outcome<Response> version(const Call&) {
   return plain(kVersion);
 }
 
-Outcome<Response> server_info(const Call&) {
+Outcome<Response> server_info(const Call& call) {
   return reply({{"store_type", "SqlStore"},
                 {"workspaces_enabled", false},
                 {"trace_archival_enabled", false},
-                {"multipart_uploads_enabled", false},
+                {"multipart_uploads_enabled", call.state.takes_parts},
                 {"multipart_downloads_enabled", false},
                 {"presigned_upload_run_id_supported", false},
                 {"presigned_upload_model_id_supported", false},
@@ -56,12 +57,14 @@ void add_info_calls(Calls& calls) {
   open.role = server::Role::None;
   calls.add(Method::Get, "/health", open, health);
   calls.add(Method::Get, "/version", open, version);
+  server::RouteOptions for_rest = open;
+  for_rest.is_for_rest = true;
   for (const std::string prefix : {"/api", "/ajax-api"}) {
     calls.add(Method::Get, prefix + "/3.0/mlflow/server-info", open, server_info);
     for (const std::string group : {"/2.0/mlflow", "/3.0/mlflow", "/2.0/mlflow-artifacts"}) {
       for (const Method method :
            {Method::Get, Method::Post, Method::Put, Method::Patch, Method::Delete}) {
-        calls.add(method, prefix + group + "/{rest...}", open, unknown);
+        calls.add(method, prefix + group + "/{rest...}", for_rest, unknown);
       }
     }
   }

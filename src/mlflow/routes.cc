@@ -3,18 +3,19 @@
 #include <memory>
 
 #include "core/log.h"
+#include "mlflow/internal/artifact_parts.h"
 #include "mlflow/internal/call.h"
 #include "mlflow/internal/state.h"
 
 namespace kedge::mlflow {
 
 void add_routes(server::Router& router, const server::Api& api, const Options& options) {
-  auto state = std::make_shared<State>(api, options.artifact_root);
+  auto state = std::make_shared<State>(api, options.artifact_root, options.takes_parts);
   if (auto loaded = state->links.load(); !loaded) {
     warn("the inputs of MLflow's runs cannot be read: {}", loaded.error().message);
   }
   Calls calls(router, api, state);
-  add_log_calls(calls);  // first: a router looks in this order, and these come most
+  add_log_calls(calls);
   add_run_calls(calls);
   add_tag_calls(calls);
   add_experiment_calls(calls);
@@ -22,6 +23,7 @@ void add_routes(server::Router& router, const server::Api& api, const Options& o
   add_history_calls(calls);
   add_input_calls(calls);
   add_artifact_calls(calls);
+  add_artifact_part_calls(calls);
   add_artifact_view_calls(calls);
   add_logged_model_calls(calls);
   add_trace_calls(calls);
@@ -29,7 +31,7 @@ void add_routes(server::Router& router, const server::Api& api, const Options& o
   add_registered_model_calls(calls);
   add_model_version_calls(calls);
   add_user_calls(calls);
-  add_info_calls(calls);  // last: it answers for every path that nobody took
+  add_info_calls(calls);  // also answers for every path that nobody took
 }
 
 }  // namespace kedge::mlflow

@@ -14,6 +14,7 @@ namespace kedge::mlflow {
 struct Options {
   // Where clients put artifacts themselves: a folder they all see, s3://... Empty: through us.
   std::string artifact_root = {};
+  bool takes_parts = false;  // of large artifacts; blobs in files need none
 };
 
 void add_routes(server::Router& router, const server::Api& api, const Options& options = {});

@@ -172,14 +172,20 @@ Outcome<std::optional<RunFile>> find_file(const Call& call, const FilePlace& pla
   return file;
 }
 
-Outcome<void> put_body(const Call& call, const FilePlace& place) {
+Outcome<std::string> put_body(const Call& call, const FilePlace& place) {
+  return put_blob(call, place, [&] {
+    const auto& body = call.request.body_file;  // an empty one was never spooled
+    return body ? call.api.blobs.put_file(*body) : call.api.blobs.put(call.request.body);
+  });
+}
+
+Outcome<std::string> put_blob(const Call& call, const FilePlace& place,
+                              const std::function<Result<store::StoredBlob>()>& make) {
   const auto before = KEDGE_TRY(find_file(call, place));
   std::string digest;
   {
     const auto kept = call.api.artifacts.keep_blobs();
-    const auto& body = call.request.body_file;  // an empty one was never spooled
-    const store::StoredBlob blob =
-        KEDGE_TRY(body ? call.api.blobs.put_file(*body) : call.api.blobs.put(call.request.body));
+    const store::StoredBlob blob = KEDGE_TRY(make());
     const RunFile file{.path = place.path, .size = blob.size, .digest = blob.digest};
     digest = blob.digest;
     KEDGE_TRY(place.owner.run ? call.api.store.bind_file(*place.owner.run, file)
@@ -188,7 +194,7 @@ Outcome<void> put_body(const Call& call, const FilePlace& place) {
   if (before && before->digest != digest) {
     KEDGE_TRY(call.api.artifacts.free_unused({before->digest}));
   }
-  return {};
+  return digest;
 }
 
 Outcome<void> remove_files(const Call& call, const FilePlace& place) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -32,8 +33,11 @@ Outcome<FilePlace> locate_uri(const Call& call, std::string_view uri, std::strin
 
 Outcome<std::vector<store::RunFile>> list_files(const Call& call, const FileOwner& owner);
 Outcome<std::optional<store::RunFile>> find_file(const Call& call, const FilePlace& place);
-// Puts the request's body there, in place of what was there.
-Outcome<void> put_body(const Call& call, const FilePlace& place);
+// Puts the blob that `make` stores there, in place of what was there. Returns its digest.
+Outcome<std::string> put_blob(const Call& call, const FilePlace& place,
+                              const std::function<Result<store::StoredBlob>()>& make);
+// The same with the request's body.
+Outcome<std::string> put_body(const Call& call, const FilePlace& place);
 // A file, or all below a folder; what is not there is fine.
 Outcome<void> remove_files(const Call& call, const FilePlace& place);
 

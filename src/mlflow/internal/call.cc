@@ -52,7 +52,11 @@ server::Response reply_fault(const Fault& fault, const server::Request& request)
   if (fault.code == Code::InternalError) {
     warn("{} {}: {}", server::name_of(request.method), request.path, fault.message);
   }
-  return with_json(render_fault(fault), status_of(fault.code));
+  server::Response response = with_json(render_fault(fault), status_of(fault.code));
+  if (fault.code == Code::TemporarilyUnavailable) {
+    response.headers.add("Retry-After", "1");
+  }
+  return response;
 }
 
 server::Response write_refusal(int status, const server::Refusal& refusal) {

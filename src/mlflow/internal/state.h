@@ -12,13 +12,15 @@
 namespace kedge::mlflow {
 
 struct State {
-  State(const server::Api& api, std::string root)
+  State(const server::Api& api, std::string root, bool parts)
       : artifact_root(root.empty() ? "mlflow-artifacts:/" : std::move(root)),
+        takes_parts(parts),
         links(api.store),
         logged_models(api.store),
         traces(api.store) {}
 
   std::string artifact_root;  // of experiments that were made without a place of their own
+  bool takes_parts;           // of large files: artifact_parts.cc
 
   Links links;
   LoggedModels logged_models;
