@@ -43,6 +43,7 @@ struct Dialect {
     declare_run_files(schema);
     declare_run_history(schema);
     declare_artifacts(schema);
+    declare_artifact_collections(schema);
     declare_artifact_lists(schema);
     declare_artifact_uploads(schema);
     declare_artifact_changes(schema);

@@ -55,6 +55,20 @@ struct MembershipNode {
   std::int64_t created_us = 0;
 };
 
+struct ArtifactTypeNode {
+  ProjectNode project;
+  std::string name;
+};
+
+struct AliasNode {
+  CollectionNode collection;
+  std::string alias;
+};
+
+struct TagNode {
+  std::string name;
+};
+
 // One file of a version, with its content's name on the wire.
 struct VersionFile {
   const Call* call = nullptr;
@@ -79,6 +93,13 @@ Result<std::vector<MembershipNode>> list_members(const CollectionNode& collectio
 // All collections that a version is in, its sequence first.
 Result<std::vector<MembershipNode>> list_memberships(const ArtifactNode& artifact);
 
+// Those that a version has in one collection.
+std::vector<AliasNode> aliases_of(const MembershipNode& member);
+std::vector<TagNode> make_tags(const std::vector<std::string>& names);
+ProjectNode project_of(const CollectionNode& collection);
+// The files that the request asks for by `names`, a page of them.
+Result<graphql::Value> files_of(const ArtifactNode& artifact, const graphql::Args& args);
+
 Result<std::vector<VersionFile>> list_version_files(const ArtifactNode& artifact);
 std::string file_url(const VersionFile& file);
 // Of the client's own manifest, or of one that is made when it is asked for.
@@ -86,9 +107,10 @@ std::string manifest_url(const ArtifactNode& artifact);
 // A manifest for files that no such client sent.
 Result<std::string> render_manifest(const ArtifactNode& artifact);
 
-void declare_artifacts(graphql::Schema& schema);         // artifacts.cc
-void declare_artifact_lists(graphql::Schema& schema);    // artifact_lists.cc
-void declare_artifact_uploads(graphql::Schema& schema);  // artifact_uploads.cc
-void declare_artifact_changes(graphql::Schema& schema);  // artifact_changes.cc
+void declare_artifacts(graphql::Schema& schema);             // artifacts.cc
+void declare_artifact_collections(graphql::Schema& schema);  // artifact_collections.cc
+void declare_artifact_lists(graphql::Schema& schema);        // artifact_lists.cc
+void declare_artifact_uploads(graphql::Schema& schema);      // artifact_uploads.cc
+void declare_artifact_changes(graphql::Schema& schema);      // artifact_changes.cc
 
 }  // namespace kedge::wandb
