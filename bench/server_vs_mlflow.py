@@ -321,6 +321,11 @@ def post_all(server, path, bodies):
         server.call("POST", path, body)
 
 
+def matching(count):
+    """How many of that many runs the search asks for: those with a loss below 0.5 and adam."""
+    return sum(i % 3 == 0 and i * 7919 % 1000 < 500 for i in range(count))
+
+
 def measure(kind, program, args):
     """One row: each question's median over the rounds."""
     server = kind(program)
@@ -343,7 +348,8 @@ def measure(kind, program, args):
     post_all(server, server.log_path(run), bodies)
     for _ in range(args.rounds):
         took, answer = seconds(server.search)
-        assert len(json.loads(answer)["runs"]) == min(100, args.runs // 6), answer[:200]
+        found = len(json.loads(answer)["runs"])
+        assert found == min(100, matching(args.runs)), f"{found} runs, {answer[:200]!r}"
         rates["search ms"].append(took * 1000)
         took, answer = seconds(lambda: server.history(run, "long"))
         assert len(json.loads(answer)[server.POINTS]) == args.points, answer[:200]

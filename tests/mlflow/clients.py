@@ -22,6 +22,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/server"))
 
+from s3_calls import start_s3  # noqa: E402
 from server_process import ServerProcess  # noqa: E402
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
@@ -402,19 +403,54 @@ class LoginTest(ClientTest):
             "MLFLOW_TRACKING_PASSWORD": password,
         }
 
+    CODE = (
+        "import mlflow; mlflow.set_experiment('auth');"
+        "run = mlflow.start_run(); mlflow.log_metric('m', 1); mlflow.end_run();"
+        "print(mlflow.get_run(run.info.run_id).data.metrics)"
+    )
+
     def script(self, password: str) -> subprocess.CompletedProcess:
-        code = (
-            "import mlflow; mlflow.set_experiment('auth');"
-            "run = mlflow.start_run(); mlflow.log_metric('m', 1); mlflow.end_run();"
-            "print(mlflow.get_run(run.info.run_id).data.metrics)"
-        )
+        return self.run_code([], self.environment(password))
+
+    def run_code(self, before: list, environment: dict) -> subprocess.CompletedProcess:
         return subprocess.run(
-            [sys.executable, "-c", code],
-            env=self.environment(password),
+            [*before, sys.executable, "-c", self.CODE],
+            cwd=self.folder,
+            env=environment,
             capture_output=True,
             text=True,
             timeout=300,
         )
+
+    def make_token(self, **fields) -> str:
+        answer = requests.post(
+            self.server.url + "/api/v1/tokens",
+            json={"name": "t", "scopes": ["write"], **fields},
+            auth=("admin", "correct horse battery"),
+            timeout=60,
+        )
+        return answer.json()["token"]
+
+    def test_a_token_opens_until_it_expires(self) -> None:
+        kept = {k: v for k, v in os.environ.items() if not k.startswith("MLFLOW_TRACKING")}
+        kept["MLFLOW_TRACKING_URI"] = self.server.url
+        done = self.run_code([], {**kept, "MLFLOW_TRACKING_TOKEN": self.make_token()})
+        self.assertEqual(done.returncode, 0, done.stderr[-2000:])
+        token = self.make_token(expires_in_s=1)
+        login = {"Authorization": f"Bearer {token}"}
+        deadline = time.monotonic() + 60
+        while requests.get(self.server.url + "/api/v1/projects", headers=login, timeout=60).ok:
+            self.assertLess(time.monotonic(), deadline)
+        done = self.run_code([], {**kept, "MLFLOW_TRACKING_TOKEN": token})
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("401", done.stderr)
+
+    def test_a_program_under_kedge_run_reaches_the_server(self) -> None:
+        kept = {k: v for k, v in os.environ.items() if not k.startswith("MLFLOW_TRACKING")}
+        kept.update(KEDGE_SERVER=self.server.url, KEDGE_TOKEN=self.make_token())
+        done = self.run_code([BIN / "kedge", "run", "--project", "outer", "--"], kept)
+        self.assertEqual(done.returncode, 0, done.stderr[-2000:])
+        self.assertIn("{'m': 1.0}", done.stdout)
 
     def test_the_right_password_opens(self) -> None:
         done = self.script("correct horse battery")
@@ -425,6 +461,46 @@ class LoginTest(ClientTest):
         done = self.script("wrong")
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("401", done.stderr)
+
+
+class PartsTest(ClientTest):
+    """Blobs on a real S3 server."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="kedge-mlflow-"))
+        cls.s3, blobs = start_s3(cls.folder)
+        cls.server = ServerProcess(BIN / "kedge", cls.folder / "data", "--blobs", blobs)
+        cls.server.start()
+        mlflow.set_tracking_uri(cls.server.url)
+        cls.client = MlflowClient(cls.server.url)
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        super().tearDownClass()
+        cls.s3.terminate()
+        cls.s3.wait(30)
+
+    def test_a_large_file_comes_in_parts(self) -> None:
+        content = os.urandom(3_500_000)
+        file = self.folder / "big.bin"
+        file.write_bytes(content)
+        sizes = {
+            "MLFLOW_ENABLE_PROXY_MULTIPART_UPLOAD": "true",
+            "MLFLOW_MULTIPART_UPLOAD_MINIMUM_FILE_SIZE": "1000000",
+            "MLFLOW_MULTIPART_UPLOAD_CHUNK_SIZE": "1000000",
+        }
+        os.environ.update(sizes)
+        try:
+            with mlflow.start_run() as run:
+                mlflow.log_artifact(str(file), "deep")
+        finally:
+            for name in sizes:
+                del os.environ[name]
+        paths = {path.split("/mpu/")[1].split("/")[0] for _, path in SEEN if "/mpu/" in path}
+        self.assertEqual(paths, {"create", "complete", "part"})
+        got = self.client.download_artifacts(run.info.run_id, "deep/big.bin", str(self.folder))
+        self.assertEqual(pathlib.Path(got).read_bytes(), content)
 
 
 class CommandLineTest(ClientTest):

@@ -21,6 +21,22 @@ from raw_calls import API, MlflowTest, main
 from search_calls import SearchTest  # noqa: F401
 
 
+class MethodTest(MlflowTest):
+    def test_a_wrong_method_is_told_the_right_ones(self) -> None:
+        """As MLflow's own server does: 405 with Allow; what no call has is 404."""
+        for method, path, allowed in [
+            ("GET", f"{API}runs/create", "POST"),
+            ("DELETE", f"{API}experiments/get", "GET"),
+            ("PATCH", f"{API}registered-models/get", "GET"),
+        ]:
+            with self.subTest(path=path):
+                answer = self.ask(method, path)
+                self.assertEqual(answer.status, 405)
+                self.assertIn(allowed, answer.headers["Allow"].split(", "))
+                self.assertEqual(answer.json["error_code"], "ENDPOINT_NOT_FOUND")
+        self.assertEqual(self.ask("POST", f"{API}runs/dance").status, 404)
+
+
 class ExperimentTest(MlflowTest):
     def test_default_is_there_from_the_start(self) -> None:
         experiment = self.get("experiments/get", experiment_id="0")["experiment"]

@@ -15,8 +15,9 @@ import time
 import unittest
 
 from data_calls import Data  # noqa: F401
+from s3_calls import OnS3  # noqa: F401
 from server_case import ServerCase, take_bin
-from user_calls import Encrypted, Users  # noqa: F401
+from user_calls import Encrypted, Logged, Users  # noqa: F401
 
 
 class Requests(ServerCase):

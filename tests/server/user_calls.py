@@ -1,15 +1,19 @@
 """Who may do what, and TLS; contract.py runs them."""
 
+import contextlib
 import http.client
 import json
 import pathlib
 import shutil
+import signal
 import ssl
 import subprocess
 import tempfile
+import time
 import unittest
 
 from server_case import ServerCase
+from server_process import ServerProcess
 
 
 class Users(ServerCase):
@@ -101,18 +105,24 @@ class Encrypted(ServerCase):
             raise unittest.SkipTest("there is no openssl to make a certificate with")
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="kedge-contract-"))
         cls.certificate = cls.folder / "cert.pem"
-        command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt"]
-        command += ["ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=localhost"]
-        command += ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-days", "2"]
-        command += ["-keyout", cls.folder / "key.pem", "-out", cls.certificate]
-        subprocess.run(command, check=True, capture_output=True)
+        cls.make_certificate("localhost")
 
     @classmethod
     def tearDownClass(cls) -> None:
         shutil.rmtree(cls.folder)
 
-    def test_speaks_tls(self):
-        options = ("--tls-cert", str(self.certificate), "--tls-key", str(self.folder / "key.pem"))
+    @classmethod
+    def make_certificate(cls, name: str) -> None:
+        command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt"]
+        command += ["ec_paramgen_curve:prime256v1", "-nodes", "-subj", f"/CN={name}"]
+        command += ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-days", "2"]
+        command += ["-keyout", cls.folder / "key.pem", "-out", cls.certificate]
+        subprocess.run(command, check=True, capture_output=True)
+
+    @contextlib.contextmanager
+    def serving(self):
+        """A server with TLS: its process and its port."""
+        options = ("--tls-cert", self.certificate, "--tls-key", self.folder / "key.pem")
         process = subprocess.Popen(
             [
                 self.bin / "kedge",
@@ -123,13 +133,22 @@ class Encrypted(ServerCase):
                 "0",
                 *options,
             ],
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
             text=True,
         )
         try:
             address = process.stdout.readline().split()[2]
             self.assertTrue(address.startswith("https://127.0.0.1:"), address)
-            port = int(address.rsplit(":", 1)[1])
+            yield process, int(address.rsplit(":", 1)[1])
+        finally:
+            process.terminate()
+            self.assertEqual(process.wait(30), 0)
+            process.stdout.close()
+
+    def test_speaks_tls(self):
+        with self.serving() as (_, port):
             context = ssl.create_default_context(cafile=self.certificate)
             for _ in range(3):
                 connection = http.client.HTTPSConnection("127.0.0.1", port, context=context)
@@ -137,7 +156,89 @@ class Encrypted(ServerCase):
                     connection.request("GET", "/health")
                     self.assertEqual(json.load(connection.getresponse())["status"], "ok")
                 connection.close()
-        finally:
-            process.terminate()
-            self.assertEqual(process.wait(30), 0)
-            process.stdout.close()
+
+    def served_certificate(self, port: int) -> str:
+        return ssl.get_server_certificate(("127.0.0.1", port)).strip()
+
+    def test_takes_up_a_renewed_certificate_and_keeps_the_old_over_a_bad_one(self):
+        with self.serving() as (process, port):
+            first = self.certificate.read_text().strip()
+            self.assertEqual(self.served_certificate(port), first)
+            context = ssl.create_default_context(cafile=self.certificate)
+            kept = http.client.HTTPSConnection("127.0.0.1", port, context=context)
+            kept.request("GET", "/health")
+            kept.getresponse().read()
+            self.certificate.write_text("no certificate")
+            process.send_signal(signal.SIGHUP)
+            time.sleep(0.5)  # nothing is to happen
+            self.assertEqual(self.served_certificate(port), first)
+            self.make_certificate("renewed")
+            process.send_signal(signal.SIGHUP)
+            second = self.certificate.read_text().strip()
+            deadline = time.monotonic() + 30
+            while self.served_certificate(port) != second:
+                self.assertLess(time.monotonic(), deadline)
+            kept.request("GET", "/health")  # on the connection that was open
+            self.assertEqual(json.load(kept.getresponse())["status"], "ok")
+            kept.close()
+            self.make_certificate("without a signal")
+            third = self.certificate.read_text().strip()
+            while self.served_certificate(port) != third:
+                self.assertLess(time.monotonic(), deadline + 60)
+                time.sleep(0.2)
+
+
+class Logged(ServerCase):
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="kedge-contract-"))
+        cls.log = cls.folder / "access.log"
+        cls.server = ServerProcess(
+            cls.bin / "kedge", cls.folder / "data", "--auth", "--access-log", str(cls.log)
+        )
+        cls.server.start()
+        cls.token = (cls.folder / "data/admin-token").read_text().strip()
+
+    def lines(self, word: str, count: int = 1) -> list[list[str]]:
+        """The lines with that word, when there are so many."""
+        deadline = time.monotonic() + 30
+        while True:
+            found = [line.split() for line in self.log.read_text().splitlines() if word in line]
+            if len(found) >= count:
+                return found
+            self.assertLess(time.monotonic(), deadline, self.log.read_text())
+
+    def test_has_a_line_for_each_request_and_no_secrets(self):
+        login = {"Authorization": f"Bearer {self.token}"}
+        self.ask("POST", f"/api/v1/runs/p?share={self.token}", {"id": "logged"}, login)
+        answer = self.ask("GET", "/api/v1/runs/p/logged", headers=login)
+        self.ask("GET", "/api/v1/runs/p/logged", headers={"Authorization": "Bearer nobody"})
+        self.ask("GET", "/api/v1/runs/p%0Ainjected/a%20b", headers=login)
+        self.ask("GET", f"/wandb/bytes/{self.token}/file", headers=login)
+        line = self.lines("GET /api/v1/runs/p/logged", 2)[0]
+        self.assertRegex(line[0], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
+        self.assertEqual(
+            line[1:7],
+            ["127.0.0.1", "admin", "GET", "/api/v1/runs/p/logged", "200"]
+            + [str(len(answer.body))],
+        )
+        self.assertGreaterEqual(float(line[7]), 0)
+        self.assertEqual(
+            self.lines("GET /api/v1/runs/p/logged", 2)[1][2:6],
+            ["-", "GET", "/api/v1/runs/p/logged", "401"],
+        )
+        self.lines("/api/v1/runs/p%0Ainjected/a%20b")
+        self.lines("/wandb/bytes/***/file")
+        self.assertNotIn(self.token, self.log.read_text())
+
+    def test_goes_on_in_a_new_file_when_the_old_one_was_moved(self):
+        self.ask("GET", "/before")
+        self.lines("/before")
+        self.log.rename(self.folder / "access.log.1")
+        self.server.process.send_signal(signal.SIGHUP)
+        deadline = time.monotonic() + 30
+        while not self.log.exists():
+            self.assertLess(time.monotonic(), deadline)
+        self.ask("GET", "/after")
+        self.lines("/after")
+        self.assertNotIn("/after", (self.folder / "access.log.1").read_text())

@@ -10,7 +10,7 @@ const AUTO_RUNS = 10;
 const AUTO_GROUPS = 8;
 const AUTO_GROUP_RUNS = 80;
 
-/** The names of what these runs have logged as curves: a value set by hand, a text say, has none. */
+/** The names of what these runs have logged as curves; a value set by hand has none. */
 export function curveNames(runs: readonly Run[]): string[] {
   const names = runs.flatMap((run) =>
     Object.entries(run.summary)
