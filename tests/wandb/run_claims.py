@@ -4,6 +4,7 @@ import json
 import pathlib
 import subprocess
 import sys
+import unittest
 import urllib.request
 
 from world import same, shows
@@ -296,3 +297,45 @@ def the_end_of_a_script_is_the_state_of_its_run(world):
     out = script.communicate(timeout=60)[0]
     assert script.returncode != 0, out
     same(world.api().run("ends/bad").state, "failed")
+
+
+@shows("wandb.watch")
+def watched_models_log_gradients_and_parameters(world):
+    import wandb
+
+    try:
+        import torch
+    except ImportError:
+        raise unittest.SkipTest("this Python has no torch") from None
+    run = wandb.init(project="watch")
+    model = torch.nn.Linear(3, 2)
+    run.watch(model, log="all", log_freq=1)
+    for step in range(3):
+        model.zero_grad()
+        model(torch.ones(4, 3) * (step + 1)).sum().backward()
+        run.log({"loss": step})
+    run.finish()
+    rows = list(world.read(run).scan_history())
+    same(len(rows), 3)
+    for name in ("gradients/weight", "gradients/bias", "parameters/weight", "parameters/bias"):
+        same(rows[-1][name]["_type"], "histogram", name)
+    same(sum(rows[-1]["gradients/weight"]["values"]), 6, "a weight each")
+    kinds = world.server.get(f"/api/v1/runs/{run.project}/{run.id}/records?type=histogram")
+    assert any(record["key"] == "gradients/weight" for record in kinds["records"]), kinds
+
+
+@shows("wandb verify")
+def the_clients_own_check_passes(world):
+    done = subprocess.run(
+        [sys.executable, "-m", "wandb", "verify", "--host", world.server.url],
+        capture_output=True,
+        text=True,
+        cwd=world.folder,
+        env=world.clean_environment(WANDB_SILENT="false"),
+        timeout=300,
+    )
+    out = done.stdout + done.stderr
+    same(done.returncode, 0, out)
+    failed = [line.split("....")[0] for line in out.splitlines() if "\u274c" in line]
+    # This server speaks plain HTTP.
+    same(failed, ["Checking requests to base url", "Checking requests made over signed URLs"], out)
