@@ -13,7 +13,9 @@ import sys
 import tempfile
 
 # -include of CMake's pre-compiled header, and what only g++ or the linker's launcher knows.
-GCC_ONLY = re.compile(r"-Winvalid-pch|-include \S*cmake_pch\.hxx|-fpch-preprocess|-Wno-restrict")
+GCC_ONLY = re.compile(
+    r"-Winvalid-pch|-include \S*cmake_pch\.hxx|-fpch-preprocess|-Wno-restrict|-Wno-stringop-\w+"
+)
 
 
 def clang_commands(database: pathlib.Path) -> list[dict]:
