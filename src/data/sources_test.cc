@@ -386,5 +386,41 @@ TEST(Sources, name_the_nearest_when_unknown_and_the_command_when_missing) {
   }
 }
 
+std::string as_ids(const std::vector<std::uint16_t>& ids) {
+  return {reinterpret_cast<const char*>(ids.data()), ids.size() * sizeof ids[0]};
+}
+
+TEST(Tokens, are_windows_of_16_bit_ids_with_a_vocabulary_of_their_own) {
+  const ScratchFolder folder;
+  must_write(folder / "train.bin", as_ids({5, 6, 700, 8, 50256, 10}));
+  must_write(folder / "val.bin", as_ids({1, 2, 3}));
+  config::DataConfig config = config_of("tokens", folder.path());
+  config.context = 2;
+  const auto parts = open_source(config);
+  ASSERT_TRUE(parts) << parts.error().message;
+  EXPECT_EQ(parts->train->info().vocab, 50257);
+  EXPECT_EQ(parts->test->info().vocab, 50257);
+  ASSERT_EQ(parts->train->size(), 2);
+  Sample sample;
+  ASSERT_TRUE(parts->train->read(1, sample));
+  EXPECT_THAT(sample.tokens, ElementsAre(700, 8, 50256));
+  must_write(folder / "meta.json", R"({"vocab": 50304})");
+  EXPECT_EQ(open_source(config)->train->info().vocab, 50304);
+}
+
+TEST(Tokens, files_that_do_not_fit_are_refused) {
+  const ScratchFolder folder;
+  config::DataConfig config = config_of("tokens", folder.path());
+  config.context = 2;
+  EXPECT_EQ(open_source(config).error().kind, ErrorKind::NotFound);
+  must_write(folder / "train.bin", "abc");
+  EXPECT_THAT(open_source(config).error().message, HasSubstr("3 bytes"));
+  must_write(folder / "train.bin", as_ids({1, 9, 3}));
+  must_write(folder / "meta.json", R"({"vocab": 9})");
+  EXPECT_THAT(open_source(config).error().message, HasSubstr("an id is 9"));
+  must_write(folder / "meta.json", "{}");
+  EXPECT_EQ(open_source(config).error().kind, ErrorKind::Corrupt);
+}
+
 }  // namespace
 }  // namespace kedge::data

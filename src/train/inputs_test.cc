@@ -2,6 +2,8 @@
 
 #include <cstring>
 #include <numeric>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <torch/types.h>
@@ -72,6 +74,73 @@ TEST(Inputs, a_token_predicts_the_one_after_it) {
   const Inputs inputs = make(batch);
   EXPECT_TRUE(inputs.x.equal(torch::tensor({{10, 11, 12}, {14, 15, 16}}, torch::kInt64)));
   EXPECT_TRUE(inputs.y.equal(torch::tensor({{11, 12, 13}, {15, 16, 17}}, torch::kInt64)));
+}
+
+// 40 images of 6x5 pixels, each with a colour of its own.
+class Colours : public data::Dataset {
+ public:
+  Colours() {
+    info_.height = 6;
+    info_.width = 5;
+    info_.channels = 3;
+  }
+
+  const data::DatasetInfo& info() const override { return info_; }
+
+  std::int64_t size() const override { return 40; }
+
+  std::int64_t label(std::int64_t index) const override { return index % 7; }
+
+  std::string name(std::int64_t index) const override { return std::to_string(index); }
+
+  Result<void> read(std::int64_t index, data::Sample& sample) const override {
+    sample.image = {.height = 6, .width = 5, .channels = 3, .pixels = {}};
+    for (std::int64_t i = 0; i < 6 * 5 * 3; ++i) {
+      sample.image.pixels.push_back(static_cast<std::uint8_t>(index * 6 + i));
+    }
+    sample.label = label(index);
+    return {};
+  }
+
+  std::string digest() const override { return "colours"; }
+
+ private:
+  data::DatasetInfo info_;
+};
+
+TEST(Inputs, images_on_the_device_make_the_same_batches_as_streamed_ones) {
+  const Colours colours;
+  const auto pipeline =
+      data::Pipeline::parse({"resize 9 8", "random_crop 7 2", "flip", "cutout 3"});
+  const auto resident = make_resident(colours, *pipeline, at::kCPU);
+  ASSERT_TRUE(resident) << resident.error().message;
+  EXPECT_EQ(resident->shape, (data::ImageShape{.height = 9, .width = 8, .channels = 3}));
+  data::LoaderOptions options{.batch_size = 16, .shuffle = true, .seed = 3};
+  data::Loader streamed(colours, *pipeline, options);
+  options.placed = resident->shape;
+  data::Loader placed(colours, *pipeline, options);
+  const Normalise normalise{.mean = {0.5, 0.4, 0.3}, .std = {0.2, 0.3, 0.4}};
+  InputMaker make_streamed(normalise, {});
+  InputMaker make_placed(normalise, {.resident = &*resident});
+  for (std::int64_t epoch = 0; epoch < 3; ++epoch) {
+    streamed.start_epoch(epoch);
+    placed.start_epoch(epoch);
+    for (;;) {
+      const auto one = *streamed.next();
+      const auto other = *placed.next();
+      ASSERT_EQ(one == nullptr, other == nullptr);
+      if (one == nullptr) {
+        break;
+      }
+      const Inputs wanted = make_streamed(*one);
+      const Inputs got = make_placed(*other);
+      EXPECT_TRUE(at::equal(got.x, wanted.x));
+      EXPECT_TRUE(at::equal(got.y, wanted.y));
+      EXPECT_EQ(other->indices, one->indices);
+      const std::vector<std::uint8_t> pixels = make_placed.pixels_of(*other, 1);
+      EXPECT_EQ(std::memcmp(pixels.data(), one->samples.get() + pixels.size(), pixels.size()), 0);
+    }
+  }
 }
 
 }  // namespace

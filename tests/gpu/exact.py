@@ -81,8 +81,9 @@ class OnGpu(unittest.TestCase):
         self.assertEqual(self.weights("whole"), self.weights("killed"))
 
     def test_fused_kernels_follow_the_plain_operations(self):
-        self.train("fused", "model.name=resnet18")
-        self.train("plain", "model.name=resnet18", "train.fused=false")
+        keys = ["model.name=resnet18", "optimizer.lr=0.002"]  # larger rates let rounding grow
+        self.train("fused", *keys)
+        self.train("plain", *keys, "train.fused=false")
         for fused, plain in zip(self.losses("fused"), self.losses("plain")):
             self.assertLess(abs(fused - plain), 0.05 * plain + 0.02)
 

@@ -93,6 +93,15 @@ slurm_part() {
   part slurm python3 tests/slurm/jobs.py build/bin/kedge
 }
 
+# Recorded steps, images on the device, fused kernels: where there is a GPU.
+gpu_part() {
+  if (source tools/dev/machine.sh && has_nvidia_gpu); then
+    part gpu "${KEDGE_PEER_PYTHON:-python3}" tests/gpu/exact.py
+  else
+    printf '%-10s skipped %s\n' gpu "this machine has no NVIDIA GPU"
+  fi
+}
+
 # Types, lint and unit tests of the page.
 check_page() {
   (source tools/dev/machine.sh && cd web && PATH=$(cd .. && find_node):$PATH npm run check)
@@ -127,6 +136,7 @@ else
   part faults python3 tests/resume/faults.py
   part sweeps python3 tests/sweep/agents.py build/bin/kedge
   slurm_part
+  gpu_part
   part ingest python3 tests/server/ingest.py
   part server python3 tests/server/contract.py
   part mlflow python3 tests/mlflow/contract.py
