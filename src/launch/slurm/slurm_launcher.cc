@@ -49,9 +49,10 @@ Result<ProcessResult> ask(std::vector<std::string> command) {
   return answer;
 }
 
-// Everybody's where squeue ignores filters.
+// Everybody's where squeue ignores filters (22.05); where it heeds them, jobs that have ended are
+// left out unless they are asked for.
 Result<std::vector<QueuedJob>> read_queue() {
-  if (const auto json = ask({"squeue", "--json", "--me"})) {
+  if (const auto json = ask({"squeue", "--json", "--me", "--states=all"})) {
     if (auto jobs = parse_queue_json(json->output)) {
       return jobs;
     }
