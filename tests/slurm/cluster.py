@@ -46,7 +46,7 @@ SchedulerType=sched/backfill
 SchedulerParameters=sched_interval=1,sched_min_interval=100000,bf_interval=1,batch_sched_delay=1
 SlurmdTimeout=5
 SlurmctldTimeout=5
-MessageTimeout=10
+MessageTimeout=5
 BatchStartTimeout=10
 KillWait=5
 CompleteWait=0
@@ -56,7 +56,8 @@ EpilogMsgTime=0
 AccountingStorageType=accounting_storage/none
 NodeName=n[1-{nodes}] NodeHostname={host} NodeAddr=127.0.0.1 Port=[{node_low}-{node_high}] \
 CPUs=4 Boards=1 SocketsPerBoard=1 CoresPerSocket=4 ThreadsPerCore=1 RealMemory=4000 Gres=gpu:2
-PartitionName=main Nodes=n[1-{nodes}] Default=YES MaxTime=INFINITE DefaultTime=10 State=UP
+PartitionName=main Nodes=n[1-{shared}] Default=YES MaxTime=INFINITE DefaultTime=10 State=UP
+PartitionName=spare Nodes=n{nodes} MaxTime=INFINITE DefaultTime=10 State=UP
 PartitionName=short Nodes=n1 MaxTime=5 State=UP
 """
 
@@ -124,6 +125,7 @@ class Cluster:
             user=subprocess.check_output(["id", "-un"], text=True).strip(),
             dir=self.dir,
             nodes=self.nodes,
+            shared=self.nodes - 1,  # the last one is for whoever kills it
             port=base,
             node_low=base + 1,
             node_high=base + self.nodes,
@@ -204,7 +206,7 @@ class Cluster:
         if "slurmctld" in self.processes:
             self.call("scancel", "--me")
             try:
-                wait_until("empty queue", lambda: not self.call("squeue", "-h").stdout, 20)
+                wait_until("empty queue", lambda: not self.call("squeue", "-h").stdout, 5)
             except TimeoutError:
                 pass
         for name in [n for n in self.processes if n.startswith("slurmd.")]:

@@ -126,6 +126,31 @@ def exit_85_runs_again_until_done(bench: Bench) -> None:
     contains(log, "is requeued")
 
 
+def chained_jobs_follow_each_other(bench: Bench) -> None:
+    bench.write(
+        "work.sh", "#!/bin/bash\necho x >>n-$1; [ $(wc -l <n-$1) -ge 3 ] || exit 85; echo end\n"
+    )
+    chain = "job.continuation=chain"
+    one = bench.submit(*SMALL, chain, "--", "./work.sh", "one")
+    many = bench.submit(*SMALL, chain, "--tasks", "2", "--", "./work.sh", "{task}")
+    bench.wait_for(one, "done")
+    bench.wait_for(many, "done")
+    contains(bench.log(one), "goes on after this one")
+    for name in ["one", "0", "1"]:
+        equal((bench.folder / f"n-{name}").read_text(), "x\n" * 3, f"starts of {name}")
+
+
+def test_job_goes_first(bench: Bench) -> None:
+    bench.write("work.sh", '#!/bin/bash\necho "$1" >>order; [ "$1" != bad ]\n')
+    words = [*SMALL, "--test-one", "--in"]
+    good = bench.submit(*words, "a,b", "--name", "good", "--", "./work.sh", "{item}")
+    bench.wait_for(good, "done")
+    equal((bench.folder / "order").read_text().split()[0], "a", "the test's item")
+    equal(len((bench.folder / "order").read_text().split()), 3, "tasks and the test")
+    never = bench.submit(*words, "bad,b", "--name", "never", "--", "./work.sh", "{item}")
+    bench.wait_for(never, "cancelled")
+
+
 def cancelled_stays_cancelled(bench: Bench) -> None:
     bench.write(
         "work.sh",
@@ -153,7 +178,7 @@ def killed_node_gives_the_job_to_another(bench: Bench) -> None:
         "work.sh",
         '#!/bin/bash\necho "on $SLURMD_NODENAME"\n[ -e again ] && exit 0\n: >again; sleep 300\n',
     )
-    job = bench.submit(*SMALL, "job.directives=[--nodelist=n3]", "--", "./work.sh")
+    job = bench.submit(*SMALL, "job.queue=spare", "--", "./work.sh")
     wait_until("start", lambda: (bench.folder / "again").exists())
     bench.cluster.stop_process("slurmd.n3", signal.SIGKILL)
     wait_until("requeue", lambda: bench.states(job) == ["waiting"])
@@ -375,11 +400,14 @@ def killed_controller_reuses_ids(bench: Bench) -> None:
     bench.kedge("cancel", other)
 
 
-ALONE = [killed_node_gives_the_job_to_another, controller_away, killed_controller_reuses_ids]
+ALONE = [controller_away, killed_controller_reuses_ids]
 TOGETHER = [
+    killed_node_gives_the_job_to_another,
     training_goes_on_to_the_same_weights,
     slurm_time_limit_stops_in_time,
     exit_85_runs_again_until_done,
+    chained_jobs_follow_each_other,
+    test_job_goes_first,
     cancelled_stays_cancelled,
     array_keeps_to_its_cap,
     dependencies_are_kept,
