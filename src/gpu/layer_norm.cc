@@ -99,9 +99,10 @@ __device__ void forward_rows(const float* x, const bfloat16* delta, const float*
 // upstream: what else reaches the sum; may be null. partial: [blocks, 2, width], the weight's and
 // the bias's gradients of each block's rows.
 template <int PIECES>
-__device__ void backward_rows(const float* sum, const bfloat16* normed_gradient, const float* upstream,
-                         const float* weight, const float* facts, int64 rows, float* x_gradient,
-                         bfloat16* delta_gradient, float* partial) {
+__device__ void backward_rows(const float* sum, const bfloat16* normed_gradient,
+                              const float* upstream, const float* weight, const float* facts,
+                              int64 rows, float* x_gradient, bfloat16* delta_gradient,
+                              float* partial) {
   constexpr int width = PIECES * 256;
   __shared__ float shared[2][width];
   const int column = threadIdx.x % 32 * 8;

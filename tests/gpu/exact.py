@@ -1,5 +1,5 @@
-"""Training on a GPU: recorded steps, images on the device, fused kernels and resuming change nothing
-that they must not. Needs a GPU.
+"""Training on a GPU: recorded steps, images on the device, fused kernels and resuming change
+nothing that they must not. Needs a GPU.
 
     python3 tests/gpu/exact.py [build/bin/kedge-train]
 """
