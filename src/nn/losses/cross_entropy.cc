@@ -15,9 +15,8 @@ class CrossEntropy : public Loss {
   at::Tensor operator()(const at::Tensor& scores, const at::Tensor& targets) const override {
     const Rows rows = as_rows(scores, targets);
     if (fused_ops() != nullptr && rows.targets.dim() == 1) {
-      at::Tensor loss = fused_ops()->cross_entropy({.scores = rows.scores,
-                                                    .targets = rows.targets,
-                                                    .label_smoothing = label_smoothing_});
+      at::Tensor loss = fused_ops()->cross_entropy(
+          {.scores = rows.scores, .targets = rows.targets, .label_smoothing = label_smoothing_});
       if (loss.defined()) {
         return loss;
       }

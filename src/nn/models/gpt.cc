@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "nn/dropout.h"
-#include "nn/internal/modules.h"
 #include "nn/internal/layers.h"
+#include "nn/internal/modules.h"
 #include "nn/internal/network.h"
 #include "nn/internal/shape.h"
 

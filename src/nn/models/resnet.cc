@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
-#include "nn/internal/modules.h"
 #include "nn/internal/layers.h"
+#include "nn/internal/modules.h"
 #include "nn/internal/network.h"
 #include "nn/internal/shape.h"
 

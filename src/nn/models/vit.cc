@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "nn/dropout.h"
-#include "nn/internal/modules.h"
 #include "nn/internal/layers.h"
+#include "nn/internal/modules.h"
 #include "nn/internal/network.h"
 #include "nn/internal/shape.h"
 
