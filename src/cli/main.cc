@@ -31,6 +31,7 @@ constexpr auto kVerbs = std::to_array<Verb>({
     {"sweep", "search over configs: make a sweep, look at it, change it", run_sweep},
     {"agent", "work on a sweep's trials", run_agent},
     {"importance", "which parameters of a sweep matter", run_importance},
+    {"bench", "what this machine makes of a config, and what would be faster", run_bench},
     {"ckpt", "list, check, compare, thin out and export checkpoints", run_ckpt},
     {"config", "show every effective value, or the reference", run_config},
     {"data", "get data sets", run_data},

@@ -11,6 +11,7 @@ using Args = std::span<const std::string>;
 int run_agent(Args args);
 int run_artifact(Args args);
 int run_cancel(Args args);
+int run_bench(Args args);
 int run_ckpt(Args args);
 int run_config(Args args);
 int run_data(Args args);
