@@ -15,7 +15,9 @@
 #include <fmt/ranges.h>
 
 #include "core/file.h"
-#include "core/process.h"
+#include "core/log.h"
+#include "core/units.h"
+#include "launch/condor/dag_file.h"
 #include "launch/condor/packing.h"
 #include "launch/condor/pool.h"
 #include "launch/condor/slot_script.h"
@@ -28,12 +30,27 @@
 namespace kedge::launch::condor {
 namespace {
 
+Path own_program() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error);
+}
+
 std::string has_mark(const std::string& mark) {
   return "KedgeMark == " + class_ad_string(mark);
 }
 
 std::vector<Event> read_user_log(const JobRecord& record, std::int64_t submission) {
   const auto text = read_file(record.folder / user_log_name(submission));
+  return text ? parse_user_log(*text, std::chrono::system_clock::now()) : std::vector<Event>{};
+}
+
+// In the folder of a step: the folder of its DAG.
+constexpr const char* kDagLink = "dag";
+constexpr const char* kDagName = "steps.dag";
+
+// The life of the DAGMan that runs a step; empty: it is no step.
+std::vector<Event> read_dag_log(const JobRecord& record) {
+  const auto text = read_file(record.folder / kDagLink / fmt::format("{}.dagman.log", kDagName));
   return text ? parse_user_log(*text, std::chrono::system_clock::now()) : std::vector<Event>{};
 }
 
@@ -66,6 +83,18 @@ std::optional<JobAd> find_ad(const AdsByMark& ads, const std::string& mark, JobI
   return ad == found->second.end() ? std::nullopt : std::optional(*ad);
 }
 
+// Of a step that DAGMan has not submitted (yet): nothing where there is no DAG.
+std::optional<TaskStatus> status_in_dag(const JobRecord& record) {
+  const auto events = read_dag_log(record);
+  if (events.empty()) {
+    return std::nullopt;
+  }
+  const bool is_over = tell_story(events, events.front().job).is_over();
+  return TaskStatus{.state = is_over ? TaskState::Cancelled : TaskState::Waiting,
+                    .reason = is_over ? "not run: what it waits for ended otherwise"
+                                      : "waits for the steps before it"};
+}
+
 std::vector<TaskStatus> look_at(const JobRecord& record, const AdsByMark& ads) {
   std::map<std::int64_t, std::vector<Event>> logs;  // by submission
   std::vector<TaskStatus> statuses;
@@ -82,6 +111,9 @@ std::vector<TaskStatus> look_at(const JobRecord& record, const AdsByMark& ads) {
     auto status =
         status_of(tell_story(events, id), find_ad(ads, record.mark(submission->number), id));
     if (!status) {
+      status = status_in_dag(record);
+    }
+    if (!status) {
       continue;
     }
     status->task = task;
@@ -90,6 +122,23 @@ std::vector<TaskStatus> look_at(const JobRecord& record, const AdsByMark& ads) {
     statuses.push_back(std::move(*status));
   }
   return statuses;
+}
+
+// Pools grow and shrink, so that a job for which there is no machine is submitted all the same.
+void warn_if_nothing_fits(const JobSpec& spec) {
+  const Requests needs = requests_of(spec);
+  const std::string fits =
+      fmt::format("TotalSlotCpus >= {} && TotalSlotMemory >= {} && TotalSlotDisk >= {} && {}",
+                  needs.cpus, needs.memory_mb, needs.disk_mb * 1024,
+                  needs.gpus > 0 ? fmt::format("TotalSlotGPUs >= {}", needs.gpus) : "true");
+  const auto count = Pool::count_machines(fits);
+  if (count && *count == 0) {
+    warn(
+        "no machine of the pool has {} cores, {} of memory, {} of disk{} now: the job waits until "
+        "there is one",
+        needs.cpus, render_bytes(spec.wants.memory), render_bytes(spec.wants.disk),
+        needs.gpus > 0 ? fmt::format(" and {} GPUs", needs.gpus) : "");
+  }
 }
 
 class CondorLauncher : public Launcher {
@@ -104,11 +153,10 @@ class CondorLauncher : public Launcher {
                   "write the steps in a file: `kedge submit DAG.yaml`");
     }
     const SubmitFile file = KEDGE_TRY(make_submit_file(spec, place));
-    const Inputs inputs = KEDGE_TRY(sort_inputs(spec));
     const std::string submit_file = submit_file_name(place.submission);
     return Rendering{.files = {{.name = submit_file, .text = KEDGE_TRY(condor::render(file))},
                                {.name = kSlotScript,
-                                .text = render_slot_script(spec, place, inputs),
+                                .text = KEDGE_TRY(render_slot_script(spec, place)),
                                 .is_program = true}},
                      .command = {"condor_submit", "-terse", submit_file},
                      .output = output_pattern(spec, place),
@@ -116,17 +164,17 @@ class CondorLauncher : public Launcher {
   }
 
   Result<std::string> submit(const Rendering& rendering, const JobRecord& record) const override {
-    std::error_code error;
-    const Path self = std::filesystem::read_symlink("/proc/self/exe", error);
-    KEDGE_TRY(pack_job(record.spec, record.folder, self));
+    warn_if_nothing_fits(record.spec);
+    KEDGE_TRY(pack_job(record.spec, record.folder, own_program()));
     return Pool::submit(rendering.command, record.folder);
   }
 
   Result<std::optional<std::string>> find(const JobRecord& record) const override {
-    // The schedd writes the first event when it has the job for good.
-    const auto events = read_user_log(record, record.last().number);
-    if (!events.empty()) {
-      return std::to_string(events.front().job.cluster);
+    // The schedd writes the first event when it has the job for good; a step's DAG comes first.
+    for (const auto& events : {read_dag_log(record), read_user_log(record, record.last().number)}) {
+      if (!events.empty()) {
+        return std::to_string(events.front().job.cluster);
+      }
     }
     const auto jobs = KEDGE_TRY(Pool::query(has_mark(record.mark())));
     return jobs.empty() ? std::nullopt : std::optional(std::to_string(jobs.front().id.cluster));
@@ -168,6 +216,31 @@ class CondorLauncher : public Launcher {
       KEDGE_TRY(Pool::remove(constraint));
     }
     return {};
+  }
+
+  bool takes_sets() const override { return true; }
+
+  Result<std::string> submit_set(std::span<const SetJob> jobs) const override {
+    const JobRecord& first = jobs.front().record;
+    const Path folder = first.folder.parent_path() / ("dag-" + first.key);
+    KEDGE_TRY(make_dirs(folder));
+    std::vector<DagNode> nodes;
+    for (const SetJob& job : jobs) {
+      nodes.push_back({.name = job.step,
+                       .folder = job.record.folder.string(),
+                       .submit_file = submit_file_name(job.record.last().number),
+                       .retries = job.retries,
+                       .after = job.after});
+      std::error_code error;
+      std::filesystem::create_directory_symlink(folder, job.record.folder / kDagLink, error);
+      KEDGE_TRY(pack_job(job.record.spec, job.record.folder, own_program()));
+    }
+    const DagText text = KEDGE_TRY(render_dag(nodes));
+    KEDGE_TRY(write_file_atomic(folder / kDagName, text.dag));
+    KEDGE_TRY(write_file_atomic(folder / kDagScript, text.script));
+    std::error_code error;
+    std::filesystem::permissions(folder / kDagScript, std::filesystem::perms(0755), error);
+    return Pool::submit_dag(folder, kDagName);
   }
 
   Result<std::vector<std::string>> interactive(const JobSpec& spec) const override {

@@ -1,12 +1,12 @@
 #include "launch/condor/packing.h"
 
-#include <array>
 #include <filesystem>
 #include <string>
 #include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/process.h"
 #include "launch/condor/sandbox.h"
@@ -17,8 +17,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of the job's own folder: what the command may read. Not what was submitted, and no secrets.
-constexpr std::array kTaken = {"config.yaml", kItems};
+// Of kedge train only its own run: there may be hundreds beside it.
+Result<std::vector<std::string>> what_earlier_tries_left(const JobSpec& spec) {
+  std::vector<std::string> kept;
+  if (!spec.is_resumable() || spec.is_array()) {
+    return kept;
+  }
+  const auto training = KEDGE_TRY(find_training(spec));
+  for (const std::string& output : KEDGE_TRY(outputs_of(spec))) {
+    const std::string& name = training && output == training->runs ? training->run : output;
+    std::error_code error;
+    if (fs::exists(spec.folder / name, error)) {
+      kept.push_back(name);
+    }
+  }
+  return kept;
+}
 
 Result<void> pack_inputs(const JobSpec& spec, const Path& folder, const Path& archive) {
   std::vector<std::string> args = {"tar", "--create", "--file", archive.string()};
@@ -30,19 +44,19 @@ Result<void> pack_inputs(const JobSpec& spec, const Path& folder, const Path& ar
   for (const PackedInput& input : inputs.packed) {
     add(input.folder, input.name);
   }
-  for (const std::string& output : outputs_of(spec)) {
-    if (spec.is_resumable() && fs::exists(spec.folder / output, error)) {
-      add(spec.folder, output);
-    }
+  for (const std::string& kept : KEDGE_TRY(what_earlier_tries_left(spec))) {
+    add(spec.folder, kept);
   }
   // Under the name that words of the command have been given.
   const Path staging = folder / "packing";
   fs::remove_all(staging, error);
   KEDGE_TRY(make_dirs(staging / kJobFiles));
-  for (const char* name : kTaken) {
-    if (fs::exists(folder / name, error)) {
-      fs::copy_file(folder / name, staging / kJobFiles / name, error);
-    }
+  for (const auto& [name, text] : spec.files) {
+    KEDGE_TRY(write_file_atomic(staging / kJobFiles / name, text));
+  }
+  if (!spec.items.empty()) {
+    KEDGE_TRY(write_file_atomic(staging / kJobFiles / kItems,
+                                fmt::format("{}\n", fmt::join(spec.items, "\n"))));
   }
   add(staging, kJobFiles);
   const auto answer = run_process({.args = std::move(args)});
@@ -68,6 +82,9 @@ Result<void> bring_software(const JobSpec& spec, const Path& folder, const Path&
 }  // namespace
 
 Result<void> pack_job(const JobSpec& spec, const Path& folder, const Path& kedge) {
+  if (is_shared(spec)) {
+    return {};
+  }
   KEDGE_TRY(pack_inputs(spec, folder, folder / kInputArchive));
   return spec.wants.container.empty() ? bring_software(spec, folder, kedge) : Result<void>();
 }

@@ -1,5 +1,6 @@
 #include "launch/condor/pool.h"
 
+#include <algorithm>
 #include <chrono>
 #include <sstream>
 
@@ -85,6 +86,21 @@ Result<std::string> Pool::submit(const std::vector<std::string>& command, const 
   return id;
 }
 
+Result<std::string> Pool::submit_dag(const Path& folder, const std::string& file) {
+  const auto answer = KEDGE_TRY(call({"condor_submit_dag", file}, folder));
+  const std::string said = answer.output + answer.errors;
+  constexpr std::string_view kBefore = "submitted to cluster ";
+  const std::size_t at = said.find(kBefore);
+  if (answer.is_ok() && at != std::string::npos) {
+    const std::size_t begin = at + kBefore.size();
+    return said.substr(begin, said.find_first_not_of("0123456789", begin) - begin);
+  }
+  if (is_away(said)) {
+    return std::unexpected(away("condor_submit_dag", said));
+  }
+  return fail(ErrorKind::Usage, fmt::format("condor_submit_dag refused: {}", one_line(said)));
+}
+
 Result<std::vector<JobAd>> Pool::query(const std::string& constraint) {
   return ask({"condor_q", "-json", "-attributes", job_ad_attributes(), "-allusers", "-constraint",
               constraint});
@@ -93,6 +109,16 @@ Result<std::vector<JobAd>> Pool::query(const std::string& constraint) {
 Result<std::vector<JobAd>> Pool::query_history(const std::string& constraint) {
   return ask(
       {"condor_history", "-json", "-attributes", job_ad_attributes(), "-constraint", constraint});
+}
+
+Result<std::int64_t> Pool::count_machines(const std::string& constraint) {
+  const auto answer =
+      KEDGE_TRY(call({"condor_status", "-constraint",
+                      fmt::format("SlotType =!= \"Dynamic\" && ({})", constraint), "-af", "Name"}));
+  if (!answer.is_ok()) {
+    return std::unexpected(away("condor_status", answer.errors));
+  }
+  return std::ranges::count(answer.output, '\n');
 }
 
 Result<void> Pool::remove(const std::string& constraint) {

@@ -1,6 +1,7 @@
 // The programs of HTCondor, called: condor_submit, condor_q, condor_history, condor_rm.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -18,11 +19,17 @@ class Pool {
   // `condor_submit` in `folder`; the id of the cluster. Errors: Usage with what condor_submit says.
   static Result<std::string> submit(const std::vector<std::string>& command, const Path& folder);
 
+  // `condor_submit_dag`; the id of the DAGMan that runs it.
+  static Result<std::string> submit_dag(const Path& folder, const std::string& file);
+
   // Jobs in the queue for which the expression holds.
   static Result<std::vector<JobAd>> query(const std::string& constraint);
 
   // Jobs that have left the queue. Slow where a schedd's history is long.
   static Result<std::vector<JobAd>> query_history(const std::string& constraint);
+
+  // How many machines hold, empty, what the expression asks for. Asks the collector.
+  static Result<std::int64_t> count_machines(const std::string& constraint);
 
   // That nothing fits is no error.
   static Result<void> remove(const std::string& constraint);

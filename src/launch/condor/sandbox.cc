@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "config/load.h"
+
 namespace kedge::launch::condor {
 namespace {
 
@@ -37,38 +39,102 @@ std::string path_inside(std::string_view path, const JobSpec& spec, const Submis
   if (std::string name = below(path, place.folder.string()); !name.empty()) {
     return fmt::format("{}/{}", kJobFiles, name);
   }
-  if (std::string name = below(path, spec.folder.string()); !name.empty()) {
-    return name;
+  const std::string name = below(path, spec.folder.string());
+  if (name.empty()) {
+    return std::string(path);
   }
-  return std::string(path);
+  // A name without a slash would be looked up in PATH.
+  return name.find('/') == std::string::npos && name != "." ? "./" + name : name;
+}
+
+// Relative to the folder where it can be, without a slash at its end.
+std::string name_inside(const std::string& path, const JobSpec& spec) {
+  std::string name = Path(path_inside(path, spec, {})).lexically_normal().string();
+  while (name.size() > 1 && name.ends_with('/')) {
+    name.pop_back();
+  }
+  return name;
+}
+
+Result<void> add_input(Inputs& inputs, const std::string& input, const JobSpec& spec) {
+  if (is_address(input)) {
+    inputs.sent.push_back({.source = input, .place = last_part(input)});
+    return {};
+  }
+  const Path path = (spec.folder / input).lexically_normal();
+  const std::string inside = below(path.string(), spec.folder.string());
+  // From outside of the folder only the name is kept.
+  const std::string name = inside.empty() ? last_part(path.string()) : inside;
+  std::error_code error;
+  const bool is_folder = fs::is_directory(path, error);
+  const std::uintmax_t size = is_folder ? 0 : fs::file_size(path, error);
+  if (error) {
+    return fail(ErrorKind::Usage,
+                fmt::format("job.inputs: '{}' cannot be read: {}", input, error.message()));
+  }
+  if (!is_folder && size >= kSentAlone_bytes) {
+    inputs.sent.push_back({.source = path.string(), .place = name});
+  } else {
+    inputs.packed.push_back(
+        {.folder = inside.empty() ? path.parent_path() : spec.folder, .name = name});
+  }
+  return {};
+}
+
+// Whether job.inputs brings it, maybe as a part of a larger folder.
+bool is_listed(const std::string& data, const JobSpec& spec) {
+  const std::string name = name_inside(data, spec);
+  return std::ranges::any_of(spec.wants.inputs, [&](const std::string& input) {
+    return name == name_inside(input, spec) || !below(name, name_inside(input, spec)).empty();
+  });
 }
 
 }  // namespace
 
+Result<std::optional<Training>> find_training(const JobSpec& spec) {
+  if (!spec.is_kedge || spec.command.size() < 2 || spec.command[1] != "train") {
+    return std::nullopt;
+  }
+  const auto text = spec.files.find("config.yaml");
+  config::LoadOptions options;
+  options.text = text == spec.files.end() ? "" : text->second;
+  for (std::string word : spec.command) {
+    const bool is_override = word.find('=') != std::string::npos && !word.starts_with('/');
+    if (const std::size_t at = word.find("{task}"); at != std::string::npos) {
+      word.replace(at, 6, "0");
+    }
+    if (is_override) {
+      options.overrides.push_back(word);
+    }
+  }
+  const auto config = KEDGE_TRY(config::load_config(options));
+  Training training{.runs = name_inside(config->track.dir, spec)};
+  training.run = fmt::format("{}/{}/{}", training.runs, config->run.project, config->run.id);
+  if (config->data.name != "synthetic") {
+    training.data =
+        config->data.path.empty() ? config->data.root + "/" + config->data.name : config->data.path;
+  }
+  return training;
+}
+
+bool is_shared(const JobSpec& spec) {
+  return spec.is_kedge && spec.command.size() > 1 && spec.command[1] == "agent";
+}
+
 Result<Inputs> sort_inputs(const JobSpec& spec) {
   Inputs inputs;
   for (const std::string& input : spec.wants.inputs) {
-    if (is_address(input)) {
-      inputs.sent.push_back({.source = input, .place = last_part(input)});
-      continue;
-    }
-    const Path path = (spec.folder / input).lexically_normal();
-    const std::string inside = below(path.string(), spec.folder.string());
-    // From outside of the folder only the name is kept.
-    const std::string name = inside.empty() ? last_part(path.string()) : inside;
-    std::error_code error;
-    const bool is_folder = fs::is_directory(path, error);
-    const std::uintmax_t size = is_folder ? 0 : fs::file_size(path, error);
-    if (error) {
-      return fail(ErrorKind::Usage,
-                  fmt::format("job.inputs: '{}' cannot be read: {}", input, error.message()));
-    }
-    if (!is_folder && size >= kSentAlone_bytes) {
-      inputs.sent.push_back({.source = path.string(), .place = name});
-    } else {
-      inputs.packed.push_back(
-          {.folder = inside.empty() ? path.parent_path() : spec.folder, .name = name});
-    }
+    KEDGE_TRY(add_input(inputs, input, spec));
+  }
+  const std::string program = below(spec.command.front(), spec.folder.string());
+  if (!program.empty() && !spec.is_kedge && !is_listed(program, spec)) {
+    KEDGE_TRY(add_input(inputs, program, spec));
+  }
+  const auto training = KEDGE_TRY(find_training(spec));
+  std::error_code error;
+  if (training && !training->data.empty() && fs::exists(spec.folder / training->data, error) &&
+      !is_listed(training->data, spec)) {
+    KEDGE_TRY(add_input(inputs, training->data, spec));
   }
   return inputs;
 }
@@ -82,14 +148,22 @@ std::string word_inside(std::string_view word, const JobSpec& spec, const Submis
                      path_inside(word.substr(equals + 1), spec, place));
 }
 
-std::vector<std::string> outputs_of(const JobSpec& spec) {
+Result<std::vector<std::string>> outputs_of(const JobSpec& spec) {
   std::vector<std::string> outputs;
   for (const std::string& output : spec.wants.outputs) {
-    std::string name = Path(path_inside(output, spec, {})).lexically_normal().string();
-    while (name.ends_with('/')) {
-      name.pop_back();
+    outputs.push_back(name_inside(output, spec));
+  }
+  const auto training = KEDGE_TRY(find_training(spec));
+  if (training && std::ranges::find(outputs, training->runs) == outputs.end()) {
+    outputs.push_back(training->runs);
+  }
+  for (const std::string& output : outputs) {
+    if (output.starts_with('/') || output.starts_with("..")) {
+      return fail(ErrorKind::Usage,
+                  fmt::format("'{}' is outside of the folder that the job runs in", output),
+                  "HTCondor brings home what lies in the job's own folder: give job.outputs and "
+                  "track.dir as relative paths");
     }
-    outputs.push_back(std::move(name));
   }
   return outputs;
 }

@@ -3,6 +3,8 @@
 // are made to name them here.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,16 +39,30 @@ struct Inputs {
   std::vector<PackedInput> packed;
 };
 
+// What `kedge train` reads and writes, out of the config that it will run with.
+struct Training {
+  std::string runs = {};  // track.dir
+  std::string run = {};   // its folder: <track.dir>/<project>/<id>
+  std::string data = {};  // empty: made up, or none
+};
+
+// Nothing for other programs. Errors: Usage, for a config that is not sound.
+Result<std::optional<Training>> find_training(const JobSpec& spec);
+
+// Agents of a sweep work in its folder, so they need machines that share a file system with us:
+// such a job runs where it was submitted, and nothing travels.
+bool is_shared(const JobSpec& spec);
+
 // Files from this size are sent by themselves: packing would only copy them.
 inline constexpr std::uint64_t kSentAlone_bytes = 64'000'000;
 
-// Errors: Usage, for an input that is not there.
+// job.inputs, and the data of kedge train. Errors: Usage, for an input that is not there.
 Result<Inputs> sort_inputs(const JobSpec& spec);
 
 // The word of a command as it must be in the slot.
 std::string word_inside(std::string_view word, const JobSpec& spec, const SubmissionPlace& place);
 
 // Folders and files that come home, relative; the run folder of kedge train among them.
-std::vector<std::string> outputs_of(const JobSpec& spec);
+Result<std::vector<std::string>> outputs_of(const JobSpec& spec);
 
 }  // namespace kedge::launch::condor

@@ -61,6 +61,7 @@ std::string render_unpacking(const Inputs& inputs) {
 std::string render_variables(const JobSpec& spec, const SubmissionPlace& place) {
   std::string text = "\nexport PATH KEDGE_TASK=$task\n";
   text += export_line("KEDGE_JOB", place.key);
+  text += export_line("KEDGE_JOB_DIR", kJobFiles);
   text += export_line("KEDGE_TASKS", std::to_string(spec.task_count()));
   for (const auto& variables : {spec.variables, spec.wants.env}) {
     for (const auto& [name, value] : variables) {
@@ -120,17 +121,21 @@ double checkpoint_every_s(const JobSpec& spec) {
   return asked > 0 ? asked : kCheckpointEvery_s;
 }
 
-std::string render_slot_script(const JobSpec& spec, const SubmissionPlace& place,
-                               const Inputs& inputs) {
+Result<std::string> render_slot_script(const JobSpec& spec, const SubmissionPlace& place) {
   std::string text = fmt::format(
-      "#!/bin/bash\n# Job {} of kedge in the scratch folder of an HTCondor slot; "
-      "the argument is the task.\nexec 2>&1\ntask=$1\ncd \"${{_CONDOR_SCRATCH_DIR:-.}}\" || exit\n",
+      "#!/bin/bash\n# Job {} of kedge in an HTCondor slot; the argument is the task.\n"
+      "exec 2>&1\ntask=$1\n",
       place.key);
-  text += render_unpacking(inputs);
+  if (is_shared(spec)) {
+    text += "export KEDGE_TASK=$task\n" + render_surroundings(spec, place);
+    return text + "exec " + join_for_shell(task_words(spec, place)) + "\n";
+  }
+  text += "cd \"${_CONDOR_SCRATCH_DIR:-.}\" || exit\n";
+  text += render_unpacking(KEDGE_TRY(sort_inputs(spec)));
   text += render_variables(spec, place);
   text += render_setup(spec, place);
 
-  const std::vector<std::string> outputs = outputs_of(spec);
+  const std::vector<std::string> outputs = KEDGE_TRY(outputs_of(spec));
   if (spec.is_kedge) {
     for (const std::string& output : outputs) {
       text += fmt::format("mkdir -p {}\n", quote_for_shell(output));

@@ -17,7 +17,6 @@ inline constexpr double kCheckpointEvery_s = 3600;
 
 double checkpoint_every_s(const JobSpec& spec);
 
-std::string render_slot_script(const JobSpec& spec, const SubmissionPlace& place,
-                               const Inputs& inputs);
+Result<std::string> render_slot_script(const JobSpec& spec, const SubmissionPlace& place);
 
 }  // namespace kedge::launch::condor

@@ -121,6 +121,11 @@ Result<void> set_program(SubmitFile& file, const JobSpec& spec, const Submission
 }
 
 Result<void> set_transfer(SubmitFile& file, const JobSpec& spec, const SubmissionPlace& place) {
+  if (is_shared(spec)) {
+    file.transfer.is_needed = false;
+    file.requirements.emplace_back("TARGET.FileSystemDomain == MY.FileSystemDomain");
+    return {};
+  }
   const Inputs inputs = KEDGE_TRY(sort_inputs(spec));
   file.transfer.inputs.push_back((place.folder / kInputArchive).string());
   if (spec.wants.container.empty()) {
@@ -129,15 +134,7 @@ Result<void> set_transfer(SubmitFile& file, const JobSpec& spec, const Submissio
   for (const SentInput& input : inputs.sent) {
     file.transfer.inputs.push_back(input.source);
   }
-  file.transfer.outputs = outputs_of(spec);
-  for (const std::string& output : file.transfer.outputs) {
-    if (output.starts_with('/') || output.starts_with("..")) {
-      return fail(ErrorKind::Usage,
-                  fmt::format("'{}' is outside of the folder that the job runs in", output),
-                  "HTCondor brings home what lies in the job's own folder: give job.outputs and "
-                  "track.dir as relative paths");
-    }
-  }
+  file.transfer.outputs = KEDGE_TRY(outputs_of(spec));
   if (spec.is_resumable()) {
     if (file.transfer.outputs.empty()) {
       return fail(ErrorKind::Usage, "job.outputs must name what a resumable program saves",
@@ -222,10 +219,7 @@ Result<SubmitFile> make_submit_file(const JobSpec& spec, const SubmissionPlace& 
   file.streams_output = spec.task_count() <= kMostStreaming;
   file.batch_name = spec.name;
   file.accounting_group = spec.wants.account;
-  file.requests = {.cpus = spec.wants.cpus * spec.wants.ranks,
-                   .memory_mb = to_mb(spec.wants.memory),
-                   .disk_mb = to_mb(spec.wants.disk),
-                   .gpus = spec.wants.gpus};
+  file.requests = requests_of(spec);
   file.gpu = KEDGE_TRY(gpu_requirements(spec));
   if (!spec.wants.constraint.empty()) {
     file.requirements = {spec.wants.constraint};
@@ -237,6 +231,13 @@ Result<SubmitFile> make_submit_file(const JobSpec& spec, const SubmissionPlace& 
   file.lines = spec.wants.directives;
   set_queue(file, spec, place);
   return file;
+}
+
+Requests requests_of(const JobSpec& spec) {
+  return {.cpus = spec.wants.cpus * spec.wants.ranks,
+          .memory_mb = to_mb(spec.wants.memory),
+          .disk_mb = to_mb(spec.wants.disk),
+          .gpus = spec.wants.gpus};
 }
 
 std::vector<std::string> notes_on(const JobSpec& spec) {

@@ -20,6 +20,8 @@ std::string user_log_name(std::int64_t submission);
 // Errors: Usage, for what HTCondor has no words for (several machines) or kedge no sense for.
 Result<SubmitFile> make_submit_file(const JobSpec& spec, const SubmissionPlace& place);
 
+Requests requests_of(const JobSpec& spec);
+
 // What the user should know before submitting: parts of the job section without effect here, GPUs
 // that nothing known has.
 std::vector<std::string> notes_on(const JobSpec& spec);

@@ -194,6 +194,10 @@ Result<void> Writer::write_files() {
 
   begin_part();
   const Transfer& transfer = file_.transfer;
+  if (!transfer.is_needed) {
+    add("should_transfer_files", "NO");
+    return {};
+  }
   add("should_transfer_files", "YES");
   add("when_to_transfer_output", transfer.also_when_evicted ? "ON_EXIT_OR_EVICT" : "ON_EXIT");
   KEDGE_TRY(add_list("transfer_input_files", transfer.inputs));

@@ -40,6 +40,7 @@ struct Transfer {
   std::vector<std::string> checkpoint_files = {};
   std::map<std::string, std::string> output_names = {};  // what an output is called at home
   bool also_when_evicted = true;
+  bool is_needed = true;  // false: the machine must share our file system
 };
 
 // What CHTC and the OSPool read, besides HTCondor itself.

@@ -1,0 +1,156 @@
+// `kedge submit DAG.yaml`: steps that wait for each other, on any scheduler.
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/shared/json_output.h"
+#include "cli/submit.h"
+#include "cli/sweep.h"
+#include "config/load.h"
+#include "core/file.h"
+#include "core/log.h"
+#include "launch/dag.h"
+
+namespace kedge::cli {
+namespace {
+
+using launch::DagStep;
+using launch::JobSpec;
+
+// The words that `kedge submit` would have been given for the step alone.
+Result<JobSpec> spec_of(const DagStep& step, const launch::Dag& dag,
+                        const std::vector<std::string>& overrides, const Path& folder) {
+  std::vector<std::string> words = step.job;
+  words.insert(words.end(), overrides.begin(), overrides.end());
+  std::vector<std::string> command = step.command;
+  if (step.command.empty()) {
+    words.insert(words.begin(), (folder / step.config).string());
+    words.insert(words.end(), step.set.begin(), step.set.end());
+  } else if (step.command.front().find('/') != std::string::npos) {
+    command.front() = (folder / step.command.front()).lexically_normal().string();
+  }
+  words.push_back("--name");
+  words.push_back(dag.name + "-" + step.name);
+  const auto arguments = KEDGE_TRY(Arguments::parse(words, submit_help()));
+  return KEDGE_TRY(specs_to_submit(arguments, command, true)).front();
+}
+
+Result<std::vector<launch::SetStep>> steps_to_submit(const Arguments& arguments) {
+  const std::string& file = arguments.positionals().front();
+  const launch::Dag dag = KEDGE_TRY(launch::parse_dag(KEDGE_TRY(read_file(file)), file));
+  std::vector<std::string> overrides = arguments.overrides();
+  if (arguments.has("--scheduler")) {
+    overrides.push_back("job.scheduler=" + arguments.value("--scheduler"));
+  }
+  for (const std::string& text : overrides) {
+    if (!text.starts_with("job.")) {
+      return fail(ErrorKind::Usage, fmt::format("'{}': a step's values are in its `set`", text),
+                  "job.key=value is for all steps");
+    }
+  }
+  const Path folder = std::filesystem::absolute(file).parent_path();
+  std::vector<launch::SetStep> steps;
+  for (const DagStep& step : dag.steps) {
+    auto spec = spec_of(step, dag, overrides, folder);
+    if (!spec) {
+      Error error = std::move(spec).error();
+      error.message = fmt::format("{}: step {}: {}", file, step.name, error.message);
+      return std::unexpected(std::move(error));
+    }
+    steps.push_back({.step = step, .spec = std::move(*spec)});
+  }
+  return steps;
+}
+
+nlohmann::json json_of(const launch::JobRecord& record) {
+  return {{"job", record.key},
+          {"name", record.spec.name},
+          {"scheduler", record.launcher},
+          {"id", record.last().id},
+          {"tasks", record.spec.task_count()},
+          {"folder", record.folder.string()}};
+}
+
+Result<int> show_steps(const launch::JobBook& book, const launch::Launcher& launcher,
+                       const std::vector<launch::SetStep>& steps) {
+  const auto renderings = KEDGE_TRY(launch::rehearse_set(book, launcher, steps, own_program()));
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    std::string after;
+    for (const launch::DagAfter& edge : steps[i].step.after) {
+      after +=
+          fmt::format("{} {} ({})", after.empty() ? " after" : ",", edge.step, name_of(edge.edge));
+    }
+    fmt::print("## step {}{}\n", steps[i].step.name, after);
+    print_rendering(renderings[i], book.dir() / "KEY");
+    for (const std::string& note : renderings[i].notes) {
+      warn("step {}: {}", steps[i].step.name, note);
+    }
+  }
+  return kExitDone;
+}
+
+}  // namespace
+
+bool is_dag(const std::string& word) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(word, error)) {
+    return false;
+  }
+  const auto text = read_file(word);
+  return text && launch::looks_like_dag(*text);
+}
+
+Result<int> submit_steps(const Arguments& arguments, const launch::JobBook& book,
+                         const launch::Launcher& launcher,
+                         const std::vector<launch::SetStep>& steps) {
+  if (arguments.has("--dry-run")) {
+    return show_steps(book, launcher, steps);
+  }
+  const auto records = KEDGE_TRY(launch::submit_set(book, launcher, steps, own_program()));
+  nlohmann::json all = nlohmann::json::array();
+  for (const launch::JobRecord& record : records) {
+    say("kedge: job {} ({}) is {} {}", record.key, record.spec.name, record.launcher,
+        record.last().id);
+    all.push_back(json_of(record));
+    if (!arguments.has("--json")) {
+      fmt::print("{}\n", record.key);
+    }
+  }
+  if (arguments.has("--json")) {
+    print_json(all);
+  }
+  return kExitDone;
+}
+
+Result<int> submit_dag(const Arguments& arguments, const launch::JobBook& book) {
+  const auto steps = KEDGE_TRY(steps_to_submit(arguments));
+  const std::string_view scheduler = config::name_of(steps.front().spec.wants.scheduler);
+  for (const launch::SetStep& step : steps) {
+    if (config::name_of(step.spec.wants.scheduler) != scheduler) {
+      return fail(ErrorKind::Usage,
+                  fmt::format("step {} runs on {}, step {} on {}: they cannot wait for each other",
+                              steps.front().step.name, scheduler, step.step.name,
+                              config::name_of(step.spec.wants.scheduler)),
+                  "give all the same job.scheduler");
+    }
+  }
+  const auto launcher = KEDGE_TRY(launch::make_launcher(scheduler));
+  return submit_steps(arguments, book, *launcher, steps);
+}
+
+std::vector<launch::SetStep> as_steps(std::vector<launch::JobSpec> specs) {
+  std::vector<launch::SetStep> steps;
+  for (JobSpec& spec : specs) {
+    DagStep step{.name = fmt::format("job-{}", steps.size() + 1)};
+    if (!steps.empty()) {
+      step.after.push_back({.step = steps.back().step.name});
+    }
+    steps.push_back({.step = std::move(step), .spec = std::move(spec)});
+  }
+  return steps;
+}
+
+}  // namespace kedge::cli
