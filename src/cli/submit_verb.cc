@@ -25,6 +25,8 @@ namespace {
 const VerbHelp kHelp = {
     .usage =
         "kedge submit [CONFIG] [key=value ...] [options]      train a config\n"
+        "       kedge submit DAG [job.key=value ...] [options]       steps that wait for each "
+        "other\n"
         "       kedge submit SWEEP [job.key=value ...] [options]     a sweep, a task per trial\n"
         "       kedge submit [job.key=value ...] [options] -- PROGRAM [ARGS ...]",
     .text =
@@ -49,14 +51,6 @@ const VerbHelp kHelp = {
               {"--dir", "DIR", "the folder of sweeps (sweeps)"},
               kBookFlag,
               kJsonFlag}};
-
-void print_rendering(const launch::Rendering& rendering, const Path& folder) {
-  for (const launch::RenderedFile& file : rendering.files) {
-    fmt::print("# {}\n{}", (folder / file.name).string(), file.text);
-    fmt::print("{}\n", file.text.ends_with('\n') ? "" : "\n");
-  }
-  fmt::print("# submitted by\n{}\n", launch::join_for_shell(rendering.command));
-}
 
 nlohmann::json rendering_json(const launch::Rendering& rendering) {
   nlohmann::json files = nlohmann::json::object();
@@ -138,6 +132,10 @@ Result<int> become_shell(const launch::Launcher& launcher, const launch::JobSpec
 Result<int> submit(const Arguments& arguments, Args command) {
   const launch::JobBook book = open_book(arguments);
   const bool is_dry = arguments.has("--dry-run");
+  if (command.empty() && !arguments.positionals().empty() &&
+      is_dag(arguments.positionals().front())) {
+    return submit_dag(arguments, book);
+  }
   const std::vector<launch::JobSpec> specs =
       KEDGE_TRY(specs_to_submit(arguments, command, is_dry || arguments.has("--interactive")));
   const auto launcher =
@@ -145,11 +143,26 @@ Result<int> submit(const Arguments& arguments, Args command) {
   if (arguments.has("--interactive")) {
     return become_shell(*launcher, specs.front());
   }
+  if (specs.size() > 1 && launcher->takes_sets()) {
+    return submit_steps(arguments, book, *launcher, as_steps(specs));
+  }
   return is_dry ? show_only(arguments, book, *launcher, specs)
                 : submit_all(arguments, book, *launcher, specs);
 }
 
 }  // namespace
+
+const VerbHelp& submit_help() {
+  return kHelp;
+}
+
+void print_rendering(const launch::Rendering& rendering, const Path& folder) {
+  for (const launch::RenderedFile& file : rendering.files) {
+    fmt::print("# {}\n{}", (folder / file.name).string(), file.text);
+    fmt::print("{}\n", file.text.ends_with('\n') ? "" : "\n");
+  }
+  fmt::print("# submitted by\n{}\n", launch::join_for_shell(rendering.command));
+}
 
 int run_submit(Args args) {
   const auto end = std::ranges::find(args, "--");

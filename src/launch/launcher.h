@@ -19,6 +19,7 @@
 #include "core/file.h"
 #include "core/registry.h"
 #include "core/result.h"
+#include "launch/dag.h"
 #include "launch/job_book.h"
 #include "launch/job_spec.h"
 #include "launch/task_status.h"
@@ -56,6 +57,14 @@ struct Rendering {
   std::vector<std::string> notes = {};  // what the user should know before submitting
 };
 
+// One of several jobs that wait for each other by the names of their steps.
+struct SetJob {
+  std::string step;
+  JobRecord record;
+  std::vector<DagAfter> after = {};
+  std::int64_t retries = 0;
+};
+
 // A machine was asked for that is not there, a partition does not exist, ...: Usage. The scheduler
 // does not answer: Unavailable; then nobody knows whether the job was taken, and find() tells.
 class Launcher {
@@ -75,6 +84,14 @@ class Launcher {
 
   // The files are there. Returns the scheduler's id.
   virtual Result<std::string> submit(const Rendering& rendering, const JobRecord& record) const = 0;
+
+  // Whether jobs can wait for each other only when all of them are handed over at once (HTCondor's
+  // DAGMan). Their files are there and their records say Prepared; returns the id of the set.
+  virtual bool takes_sets() const { return false; }
+
+  virtual Result<std::string> submit_set(std::span<const SetJob> /*jobs*/) const {
+    return fail(ErrorKind::Usage, "this scheduler takes no sets of jobs");
+  }
 
   // The id of the submission with this mark, for a record whose submit() nobody saw return.
   virtual Result<std::optional<std::string>> find(const JobRecord& record) const = 0;

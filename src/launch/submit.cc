@@ -110,13 +110,7 @@ Result<void> submit_tasks(const JobBook& book, const Launcher& launcher, JobReco
                         .kedge = kedge,
                         .ids = KEDGE_TRY(find_dependencies(book, launcher.name(), record.spec))};
   const Rendering rendering = KEDGE_TRY(launcher.render(record.spec, place));
-  KEDGE_TRY(write_files(record, rendering));
-  KEDGE_TRY(write_secrets(record.folder));
-  record.submissions.push_back({.number = place.submission,
-                                .tasks = tasks,
-                                .prepared_s = now_s(),
-                                .output = rendering.output});
-  KEDGE_TRY(book.write(record));
+  KEDGE_TRY(write_submission(book, record, rendering, tasks));
   return call_scheduler(book, launcher, record, rendering);
 }
 
@@ -183,6 +177,17 @@ void look_with(const JobBook& book, const std::string& name, std::span<JobView*>
 }
 
 }  // namespace
+
+Result<void> write_submission(const JobBook& book, JobRecord& record, const Rendering& rendering,
+                              const std::vector<std::int64_t>& tasks) {
+  KEDGE_TRY(write_files(record, rendering));
+  KEDGE_TRY(write_secrets(record.folder));
+  record.submissions.push_back({.number = record.submissions.empty() ? 1 : record.last().number + 1,
+                                .tasks = tasks,
+                                .prepared_s = now_s(),
+                                .output = rendering.output});
+  return book.write(record);
+}
 
 std::string SubmissionPlace::mark() const {
   return fmt::format("kedge:{}/{}", key, submission);

@@ -23,6 +23,10 @@ Result<Rendering> rehearse(const JobBook& book, const Launcher& launcher, const 
 Result<JobRecord> submit_job(const JobBook& book, const Launcher& launcher, const JobSpec& spec,
                              const Path& kedge);
 
+// Writes the files and the record with another submission, Prepared; the scheduler comes next.
+Result<void> write_submission(const JobBook& book, JobRecord& record, const Rendering& rendering,
+                              const std::vector<std::int64_t>& tasks);
+
 // Runs these tasks again (empty: all) as another submission of the same job.
 Result<void> submit_again(const JobBook& book, const Launcher& launcher, JobRecord& record,
                           const std::vector<std::int64_t>& tasks, const Path& kedge);
