@@ -29,6 +29,12 @@ while kill -0 "$child" 2>/dev/null; do
 done
 )sh";
 
+// HTCondor carries no links to folders; those of a run ("last", "best") are for people alone.
+constexpr const char* kDropLinks = R"sh(if [ ${#outputs[@]} -gt 0 ]; then
+  find "${outputs[@]}" -type l -exec test -d {} \; -delete 2>/dev/null
+fi
+)sh";
+
 // An output that is missing would put the job on hold and hide how it ended.
 constexpr const char* kCheckOutputs = R"sh(for output in "${outputs[@]}"; do
   if [ ! -e "$output" ]; then
@@ -144,6 +150,7 @@ Result<std::string> render_slot_script(const JobSpec& spec, const SubmissionPlac
   text += "\n" + array_line("command", command_words(spec, place));
   text += array_line("outputs", outputs);
   text += kRun;
+  text += kDropLinks;
   text += kCheckOutputs;
   text += "exit \"$code\"\n";
   return text;
