@@ -10,6 +10,7 @@
 #include "core/nearest.h"
 #include "data/dataset.h"
 #include "data/pipeline.h"
+#include "launch/gpu_catalogue.h"
 #include "launch/launcher.h"
 #include "search/sampler.h"
 
@@ -28,14 +29,26 @@ void print_registry(bool as_json) {
   print_plugins(list, as_json);
 }
 
+void print_gpus(bool as_json) {
+  std::vector<std::pair<std::string, std::string>> list;
+  for (const launch::GpuModel& model : launch::gpu_catalogue()) {
+    const bool is_used = model.capability >= launch::kOldestForKedgeTrain;
+    list.emplace_back(
+        model.name,
+        fmt::format("capability {}, {} GB{}", launch::render_capability(model.capability),
+                    model.memory_gb, is_used ? "" : "; too old for kedge train"));
+  }
+  print_plugins(list, as_json);
+}
+
 }  // namespace
 
 int run_list(Args args) {
   const VerbHelp help = {
       .usage = "kedge list KIND",
       .text =
-          "What there is to choose from. KIND: data, transforms, samplers, schedulers, models, "
-          "losses, optimizers, schedules.",
+          "What there is to choose from. KIND: data, transforms, samplers, schedulers, gpus, "
+          "models, losses, optimizers, schedules.",
       .flags = {kJsonFlag}};
   const auto parsed = parse_or_help(args, help);
   if (!parsed) {
@@ -47,8 +60,8 @@ int run_list(Args args) {
   const Arguments& arguments = **parsed;
   if (arguments.positionals().size() != 1 || !arguments.overrides().empty()) {
     return report({ErrorKind::Usage, "list needs one kind",
-                   "kinds: data, transforms, samplers, schedulers, models, losses, optimizers, "
-                   "schedules"});
+                   "kinds: data, transforms, samplers, schedulers, gpus, models, losses, "
+                   "optimizers, schedules"});
   }
   const std::string kind = arguments.positionals().front();
   if (std::ranges::find(kTorchKinds, kind) != kTorchKinds.end()) {
@@ -62,8 +75,10 @@ int run_list(Args args) {
     print_registry<search::Samplers>(arguments.has("--json"));
   } else if (kind == "schedulers") {
     print_registry<launch::Launchers>(arguments.has("--json"));
+  } else if (kind == "gpus") {
+    print_gpus(arguments.has("--json"));
   } else {
-    std::vector<std::string> kinds = {"data", "transforms", "samplers", "schedulers"};
+    std::vector<std::string> kinds = {"data", "transforms", "samplers", "schedulers", "gpus"};
     kinds.insert(kinds.end(), kTorchKinds.begin(), kTorchKinds.end());
     return report(unknown_name("kind", kind, kinds));
   }

@@ -78,10 +78,10 @@ TEST(Advice, one_training_over_several_machines_is_a_poor_fit) {
 TEST(Advice, a_limit_below_the_estimate_is_said_before) {
   EXPECT_FALSE(limit_warning(3000, 3600, false));
   EXPECT_EQ(limit_warning(9000, 3600, true),
-            "it will take about 2h30m, and job.time is 1h: it will save, stop and be started 3 "
+            "it will take about 2h30m, and job.time is 1h00m: it will save, stop and be started 3 "
             "times");
   EXPECT_EQ(limit_warning(9000, 3600, false),
-            "it will take about 2h30m, and job.time is 1h: it would be ended before its end");
+            "it will take about 2h30m, and job.time is 1h00m: it would be ended before its end");
 }
 
 }  // namespace

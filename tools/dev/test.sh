@@ -102,6 +102,16 @@ gpu_part() {
   fi
 }
 
+# Jobs on real HTCondor daemons. Debian 12 has no package of it, so a developer installs it.
+condor_part() {
+  local why
+  if why=$(python3 tests/condor/jobs.py --check); then
+    part condor python3 tests/condor/jobs.py
+  else
+    printf '%-10s skipped %s\n' condor "$why"
+  fi
+}
+
 # Types, lint and unit tests of the page.
 check_page() {
   (source tools/dev/machine.sh && cd web && PATH=$(cd .. && find_node):$PATH npm run check)
@@ -137,6 +147,7 @@ else
   part sweeps python3 tests/sweep/agents.py build/bin/kedge
   slurm_part
   gpu_part
+  condor_part
   part ingest python3 tests/server/ingest.py
   part server python3 tests/server/contract.py
   part mlflow python3 tests/mlflow/contract.py

@@ -83,16 +83,27 @@ std::optional<JobAd> find_ad(const AdsByMark& ads, const std::string& mark, JobI
   return ad == found->second.end() ? std::nullopt : std::optional(*ad);
 }
 
+bool is_dag_alive(const JobRecord& record) {
+  const auto events = read_dag_log(record);
+  return !events.empty() && !tell_story(events, events.front().job).is_over();
+}
+
 // Of a step that DAGMan has not submitted (yet): nothing where there is no DAG.
 std::optional<TaskStatus> status_in_dag(const JobRecord& record) {
-  const auto events = read_dag_log(record);
-  if (events.empty()) {
+  if (read_dag_log(record).empty()) {
     return std::nullopt;
   }
-  const bool is_over = tell_story(events, events.front().job).is_over();
+  const bool is_over = !is_dag_alive(record);
   return TaskStatus{.state = is_over ? TaskState::Cancelled : TaskState::Waiting,
                     .reason = is_over ? "not run: what it waits for ended otherwise"
                                       : "waits for the steps before it"};
+}
+
+// With job.at_once the schedd makes a job of a task when it is its turn; until then neither the
+// queue nor the log knows it.
+bool is_yet_to_come(const JobRecord& record, const std::vector<Event>& events) {
+  return record.spec.is_array() && record.spec.wants.at_once > 0 && !record.is_cancelled &&
+         std::ranges::find(events, EventKind::ClusterRemoved, &Event::kind) == events.end();
 }
 
 std::vector<TaskStatus> look_at(const JobRecord& record, const AdsByMark& ads) {
@@ -110,6 +121,15 @@ std::vector<TaskStatus> look_at(const JobRecord& record, const AdsByMark& ads) {
     const JobId id{cluster_of(*submission, events), process_of(*submission, task)};
     auto status =
         status_of(tell_story(events, id), find_ad(ads, record.mark(submission->number), id));
+    // DAGMan may try it again, and only DAGMan knows how often it has.
+    if (status && status->state == TaskState::Failed && is_dag_alive(record)) {
+      status->state = TaskState::Waiting;
+      status->reason =
+          fmt::format("ended with {}; its DAG goes on", status->exit_code.value_or(-1));
+    }
+    if (!status && is_yet_to_come(record, events)) {
+      status = TaskStatus{.reason = "waits for its turn (job.at_once)"};
+    }
     if (!status) {
       status = status_in_dag(record);
     }

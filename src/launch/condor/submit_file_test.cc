@@ -10,7 +10,7 @@
 namespace kedge::launch::condor {
 namespace {
 
-// Golden files are looked at by hand and read by condor_submit -dry-run in tests/cluster/condor.py;
+// Golden files are looked at by hand and read by condor_submit -dry-run in tests/condor/jobs.py;
 // KEDGE_WRITE_GOLDEN=1 writes them again.
 void expect_golden(const char* name, const SubmitFile& file) {
   const Path path = Path(KEDGE_FIXTURES) / "launch" / name;

@@ -32,6 +32,7 @@ enum class EventKind : int {
   Disconnected = 22,
   Reconnected = 23,
   ReconnectFailed = 24,
+  ClusterRemoved = 36,  // of a submit that feeds its jobs into the queue one by one: no more come
   FileTransfer = 40,
 };
 
