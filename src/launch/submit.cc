@@ -245,6 +245,11 @@ Result<void> submit_again(const JobBook& book, const Launcher& launcher, JobReco
   record.is_cancelled = false;
   std::error_code ignored;
   std::filesystem::remove(record.folder / "cancelled", ignored);
+  for (std::int64_t task = 0; task < record.spec.task_count(); ++task) {
+    if (tasks.empty() || std::ranges::find(tasks, task) != tasks.end()) {
+      std::filesystem::remove(record.folder / fmt::format("cancelled-{}", task), ignored);
+    }
+  }
   return submit_tasks(book, launcher, record, tasks, kedge);
 }
 

@@ -393,7 +393,9 @@ def killed_controller_reuses_ids(bench: Bench) -> None:
     if bench.tasks(other)[0]["id"] != id_before:
         bench.kedge("cancel", "--all")
         return  # the controller had saved its state: nothing was lost
-    equal(bench.states(job), ["lost"], "the job that the controller forgot")
+    # A node that had started it ends it when the controller does not know it.
+    if bench.states(job)[0] not in ["lost", "failed"]:
+        raise AssertionError(f"the job that the controller forgot: {bench.tasks(job)}")
     bench.kedge("cancel", job)
     time.sleep(2)
     equal(set(bench.states(other)) <= {"running", "waiting"}, True, "another job of that id")

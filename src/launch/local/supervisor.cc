@@ -88,13 +88,15 @@ class Supervisor {
   Result<void> run(const std::function<void()>& on_ready) {
     KEDGE_TRY(write());
     on_ready();
-    while (std::ranges::any_of(tasks_, [](const Task& t) { return !is_final(t.status.state); })) {
-      if (look()) {
-        KEDGE_TRY(write());
-      }
+    bool is_told = true;
+    while (!is_told ||
+           std::ranges::any_of(tasks_, [](const Task& t) { return !is_final(t.status.state); })) {
+      is_told = !look() && is_told;
+      // A disk that is full must not end the tasks: it is tried again.
+      is_told = is_told || write().has_value();
       wait_for_child(kLookEvery);
     }
-    return write();
+    return {};
   }
 
  private:
@@ -124,8 +126,11 @@ class Supervisor {
     const std::int64_t running =
         std::ranges::count_if(tasks_, [](const Task& task) { return task.process.has_value(); });
     const std::int64_t at_once = record_.spec.wants.at_once;
-    if (next == tasks_.end() || (at_once > 0 && running >= at_once) || !may_start()) {
+    if (next == tasks_.end() || (at_once > 0 && running >= at_once)) {
       return false;
+    }
+    if (!may_start()) {
+      return is_final(next->status.state);
     }
     const config::JobConfig& wants = record_.spec.wants;
     auto slots = queue_.take(wants.cpus * wants.ranks, wants.gpus);
@@ -138,6 +143,8 @@ class Supervisor {
 
   bool start(Task& task, Slots slots) {
     const double limit_s = record_.spec.wants.time.value;
+    task.stop_s = 0;
+    task.is_over_time = false;
     task.end_s = limit_s > 0 ? now_s() + static_cast<std::int64_t>(limit_s) : 0;
     std::vector<std::pair<std::string, std::string>> variables = {
         {"KEDGE_TASK", std::to_string(task.status.task)},

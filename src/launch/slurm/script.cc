@@ -83,9 +83,9 @@ follow() {
 
 if [ "$code" -eq 85 ]; then
   # Runs that stop at once and ask for another would go on for ever.
-  quick=$(cat "$dir/quick-$task" 2>/dev/null)
+  quick=$(cat "$dir/quick-$submission-$task" 2>/dev/null)
   [ "$SECONDS" -lt 60 ] && quick=$((quick + 1)) || quick=0
-  echo "$quick" >"$dir/quick-$task"
+  echo "$quick" >"$dir/quick-$submission-$task"
   if [ "$quick" -lt 20 ]; then
     again "saved and stopped"
   else

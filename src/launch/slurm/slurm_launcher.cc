@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -249,7 +250,14 @@ class SlurmLauncher : public Launcher {
                                std::chrono::system_clock::now().time_since_epoch())
                                .count();
     for (const JobRecord& record : records) {
+      std::set<std::int64_t> ended;
+      for (const TaskStatus& status : record.ended) {
+        ended.insert(status.task);
+      }
       for (std::int64_t task = 0; task < record.spec.task_count(); ++task) {
+        if (ended.contains(task)) {
+          continue;
+        }
         auto status = find_in_queue(queue, record, task);
         const Submission* submission = record.responsible(task);
         if ((!status || is_final(status->state)) && submission != nullptr) {
