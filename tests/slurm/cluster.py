@@ -209,12 +209,15 @@ class Cluster:
                 wait_until("empty queue", lambda: not self.call("squeue", "-h").stdout, 5)
             except TimeoutError:
                 pass
-        for name in [n for n in self.processes if n.startswith("slurmd.")]:
-            self.stop_process(name)
+        for process in self.processes.values():
+            process.terminate()
+        for process in self.processes.values():
+            try:
+                process.wait(timeout=3)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
         self._stop_steps()
-        for name in ["slurmctld", "munged"]:
-            if name in self.processes:
-                self.stop_process(name)
 
     def _stop_steps(self) -> None:
         """Job steps outlive a slurmd: those whose environment names this cluster's folder."""
