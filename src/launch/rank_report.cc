@@ -1,0 +1,150 @@
+#include "launch/rank_report.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/file.h"
+
+namespace kedge::launch {
+namespace {
+
+// The third word of /proc/PID/stat, after the name in brackets, which may hold anything.
+char read_state(std::int64_t pid) {
+  const auto text = read_file(Path(fmt::format("/proc/{}/stat", pid)));
+  if (!text) {
+    return 'X';
+  }
+  const std::size_t bracket = text->rfind(')');
+  return bracket != std::string::npos && bracket + 2 < text->size() ? (*text)[bracket + 2] : '?';
+}
+
+double seconds(const std::atomic<std::int64_t>& us) {
+  return static_cast<double>(us.load(std::memory_order_relaxed)) * 1e-6;
+}
+
+bool is_halted(const RankView& view) {
+  return view.state == 'T' || view.state == 't' || view.state == 'X' || view.state == 'Z';
+}
+
+std::string_view describe_state(char state) {
+  switch (state) {
+    case 'T':
+    case 't':
+      return "stopped by a signal (SIGSTOP, a debugger, a suspended job); kill -CONT lets it go on";
+    case 'X':
+    case 'Z':
+      return "gone";
+    case 'D':
+      return "waiting for a disk or a network file system that does not answer";
+    default:
+      return "";
+  }
+}
+
+template <typename Test>
+std::vector<std::int64_t> ranks_where(std::span<const RankView> views, Test&& test) {
+  std::vector<std::int64_t> ranks;
+  for (const RankView& view : views) {
+    if (test(view)) {
+      ranks.push_back(view.rank);
+    }
+  }
+  return ranks;
+}
+
+double compute_s(const RankView& view) {
+  return view.train_s - view.data_s - view.exchange_s;
+}
+
+}  // namespace
+
+RankView view_of(const RankSlot& slot, std::int64_t rank) {
+  constexpr auto kRelaxed = std::memory_order_relaxed;
+  RankView view{.rank = rank, .host = "", .pid = slot.pid.load(kRelaxed)};
+  view.state = read_state(view.pid);
+  view.silent_ms = monotonic_ms() - slot.beat_ms.load(kRelaxed);
+  view.step = slot.step.load(kRelaxed);
+  view.phase = slot.phase.load(kRelaxed);
+  view.collective = slot.collective.load(kRelaxed);
+  view.collectives = slot.collectives.load(kRelaxed);
+  view.data_s = seconds(slot.data_us);
+  view.exchange_s = seconds(slot.exchange_us);
+  view.train_s = seconds(slot.train_us);
+  return view;
+}
+
+std::vector<std::int64_t> find_culprits(std::span<const RankView> views) {
+  auto found = ranks_where(views, is_halted);
+  if (found.empty()) {
+    found = ranks_where(views, [](const RankView& v) { return v.phase != RankPhase::Exchange; });
+  }
+  if (!found.empty() && found.size() < views.size()) {
+    return found;
+  }
+  const auto fewest = std::ranges::min(views, {}, &RankView::collectives).collectives;
+  found = ranks_where(views, [&](const RankView& v) { return v.collectives == fewest; });
+  return found.size() < views.size() ? found : std::vector<std::int64_t>();
+}
+
+std::string render_hang(std::span<const RankView> views) {
+  const std::vector<std::int64_t> culprits = find_culprits(views);
+  std::int64_t silent_ms = 0;
+  for (const RankView& view : views) {
+    silent_ms = std::max(silent_ms, view.silent_ms);
+  }
+  std::string text =
+      culprits.empty()
+          ? fmt::format("hang: no rank has moved for {} s, and none is behind the others",
+                        silent_ms / 1000)
+          : fmt::format("hang: rank {} does not move; the others have waited up to {} s for it",
+                        fmt::join(culprits, ", "), silent_ms / 1000);
+  for (const RankView& view : views) {
+    const bool is_culprit = std::ranges::find(culprits, view.rank) != culprits.end();
+    text += fmt::format("\n{} rank {} (process {}{}): step {}, {} for {:.1f} s; exchange {}: {}",
+                        is_culprit ? "->" : "  ", view.rank, view.pid,
+                        view.host.empty() ? "" : " on " + view.host, std::max(view.step, 0L),
+                        name_of(view.phase), static_cast<double>(view.silent_ms) * 1e-3,
+                        view.collectives, name_of(view.collective));
+    if (const std::string_view state = describe_state(view.state); !state.empty()) {
+      text += fmt::format("\n     {}", state);
+    }
+    for (const std::string& frame : view.stack) {
+      text += "\n     " + frame;
+    }
+  }
+  return text;
+}
+
+std::string render_stragglers(std::span<const RankView> views) {
+  constexpr double kSlow = 1.3;  // times the median
+  constexpr double kLeast_s = 1e-3;
+  std::string text;
+  const auto look = [&](std::string_view what, auto&& per_step) {
+    std::vector<double> all;
+    for (const RankView& view : views) {
+      all.push_back(per_step(view) / static_cast<double>(std::max<std::int64_t>(1, view.step)));
+    }
+    std::vector<double> sorted = all;
+    std::ranges::sort(sorted);
+    // Of two the faster one is the measure.
+    const double median = sorted[(sorted.size() - 1) / 2];
+    for (std::size_t i = 0; i < views.size(); ++i) {
+      if (all[i] > kSlow * median && all[i] - median > kLeast_s) {
+        text +=
+            fmt::format("{}rank {} is slow in {}: {:.3g} ms a step, the others {:.3g} ms",
+                        text.empty() ? "" : "; ", views[i].rank, what, all[i] * 1e3, median * 1e3);
+      }
+    }
+  };
+  if (views.size() < 2) {
+    return text;
+  }
+  look("data", [](const RankView& view) { return view.data_s; });
+  look("compute", compute_s);
+  return text;
+}
+
+}  // namespace kedge::launch

@@ -1,0 +1,48 @@
+#include "launch/scaling.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace kedge::launch {
+
+std::vector<ScaleRow> compare_scales(std::span<const ScalePoint> points) {
+  std::vector<ScaleRow> rows;
+  for (const ScalePoint& point : points) {
+    const double speed_up = point.samples_per_s / points.front().samples_per_s;
+    rows.push_back({.point = point,
+                    .speed_up = speed_up,
+                    .efficiency = speed_up / static_cast<double>(point.ranks)});
+  }
+  return rows;
+}
+
+std::optional<double> parallel_share(const ScaleRow& row) {
+  const auto ranks = static_cast<double>(row.point.ranks);
+  if (row.point.ranks < 2 || row.speed_up <= 0) {
+    return std::nullopt;
+  }
+  return std::clamp((1 - 1 / row.speed_up) / (1 - 1 / ranks), 0.0, 1.0);
+}
+
+std::string advise_ranks(std::span<const ScaleRow> rows) {
+  constexpr double kClose = 0.9;
+  const ScaleRow& fastest = *std::ranges::max_element(
+      rows, {}, [](const ScaleRow& row) { return row.point.samples_per_s; });
+  const ScaleRow& chosen = *std::ranges::find_if(rows, [&](const ScaleRow& row) {
+    return row.point.samples_per_s >= kClose * fastest.point.samples_per_s;
+  });
+  if (chosen.point.ranks == 1) {
+    return "one rank is as fast as any: more would only wait for each other";
+  }
+  std::string text = fmt::format("dist.ranks={} is {:.2g} times as fast as one rank",
+                                 chosen.point.ranks, chosen.speed_up);
+  constexpr double kPoor = 0.5;
+  if (chosen.efficiency < kPoor) {
+    text += fmt::format(", but each rank does only {:.0f}% of what it could alone",
+                        chosen.efficiency * 100);
+  }
+  return text;
+}
+
+}  // namespace kedge::launch
