@@ -57,4 +57,4 @@ build_libraries=(libyaml-cpp-dev nlohmann-json3-dev libfmt-dev libxxhash-dev
   libpq-dev libcurl4-openssl-dev libboost-dev libssl-dev libeigen3-dev)
 
 # Real daemons for tests/slurm: 31 MB to download.
-slurm_packages=(slurmctld slurmd slurm-client munge)
+slurm_packages=(slurmctld slurmd slurm-client munge libgloo-dev)
