@@ -43,14 +43,16 @@ class Loader::Impl {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  std::int64_t batches_per_epoch() const { return maker_.batches_per_epoch(); }
+  std::int64_t batches_per_epoch() const { return maker_.batches_per_epoch(start_); }
 
-  void start_epoch(std::int64_t epoch, std::int64_t first_batch) {
+  void start_epoch(std::int64_t epoch, std::int64_t first_batch, std::int64_t first_position) {
     KEDGE_CHECK(epoch >= 0 && first_batch >= 0, "epochs and batches count from 0");
     {
       const std::lock_guard lock(mutex_);
       ++generation_;
       epoch_ = epoch;
+      start_ =
+          first_position < 0 ? BatchMaker::Start{} : BatchMaker::Start{first_batch, first_position};
       next_to_make_ = first_batch;
       next_to_give_ = first_batch;
       end_ = std::max(first_batch, batches_per_epoch());
@@ -77,7 +79,7 @@ class Loader::Impl {
     if (next_to_give_ >= end_) {
       return nullptr;
     }
-    return maker_.make(epoch_, next_to_give_++, scratch_);
+    return maker_.make({epoch_, next_to_give_++, start_}, scratch_);
   }
 
   MadeBatch wait_for_next() {
@@ -112,10 +114,10 @@ class Loader::Impl {
         return;
       }
       const std::int64_t number = next_to_make_++;
-      const std::int64_t epoch = epoch_;
+      const BatchMaker::Place place{epoch_, number, start_};
       const std::int64_t generation = generation_;
       lock.unlock();
-      MadeBatch batch = maker_.make(epoch, number, scratch);
+      MadeBatch batch = maker_.make(place, scratch);
       lock.lock();
       if (generation == generation_) {
         slot_of(number) = std::move(batch);
@@ -134,6 +136,7 @@ class Loader::Impl {
   bool is_stopping_ = false;
   std::int64_t generation_ = 0;
   std::int64_t epoch_ = 0;
+  BatchMaker::Start start_;  // of the epoch, where it goes on with batches of another size
   std::int64_t next_to_make_ = 0;
   std::int64_t next_to_give_ = 0;
   std::int64_t end_ = 0;
@@ -151,8 +154,9 @@ std::int64_t Loader::batches_per_epoch() const {
   return impl_->batches_per_epoch();
 }
 
-void Loader::start_epoch(std::int64_t epoch, std::int64_t first_batch) {
-  impl_->start_epoch(epoch, first_batch);
+void Loader::start_epoch(std::int64_t epoch, std::int64_t first_batch,
+                         std::int64_t first_position) {
+  impl_->start_epoch(epoch, first_batch, first_position);
 }
 
 Result<std::unique_ptr<Batch>> Loader::next() {

@@ -32,14 +32,16 @@ struct Batch {
   std::int64_t width = 0;
   std::int64_t channels = 0;
   std::int64_t context = 0;
-  Buffer labels;                      // int64 [count]; images only
-  std::vector<std::int64_t> indices;  // which samples of the data set these are
-  std::int64_t skipped = 0;           // samples left out because they could not be decoded
+  Buffer labels;                        // int64 [count]; images only
+  std::vector<std::int64_t> indices;    // which samples of the data set these are
+  std::vector<std::int64_t> positions;  // and where they stand in the epoch's order
+  std::int64_t global_count = 0;        // samples of this batch on all ranks, skipped ones included
+  std::int64_t skipped = 0;             // samples left out because they could not be decoded
 };
 
 struct LoaderOptions {
-  std::int64_t batch_size = 64;
-  std::int64_t workers = 0;  // 0: batches are made in next()
+  std::int64_t batch_size = 64;  // of one rank
+  std::int64_t workers = 0;      // 0: batches are made in next()
   std::int64_t prefetch = 4;
   bool shuffle = false;
   bool drop_last = false;
@@ -48,8 +50,11 @@ struct LoaderOptions {
   // The pixels are elsewhere already, after the pipeline's fixed steps, in this size: batches hold
   // placements. The pipeline must be able to place.
   std::optional<ImageShape> placed = {};
-  std::int64_t rank = 0;  // global batch b is batch_size * ranks samples; each takes its part
+  std::int64_t rank = 0;  // each takes its part of the global batch
   std::int64_t ranks = 1;
+  // Samples of one batch of all ranks together; 0: batch_size * ranks. Where the ranks do not
+  // divide it, batch_size is the largest share.
+  std::int64_t global_batch = 0;
   Allocate allocate = allocate_plain;
 };
 
@@ -64,7 +69,10 @@ class Loader {
   std::int64_t batches_per_epoch() const;
 
   // Begins `epoch` at batch `first_batch` (a resumed run starts inside an epoch, at no cost).
-  void start_epoch(std::int64_t epoch, std::int64_t first_batch = 0);
+  // `first_position` is where that batch begins in the epoch's order, where batches before it had
+  // another size; -1: they had not.
+  void start_epoch(std::int64_t epoch, std::int64_t first_batch = 0,
+                   std::int64_t first_position = -1);
 
   // The next batch, or null at the end of the epoch. A batch that drop_last leaves none of is a
   // Usage error; an error in one batch does not end the epoch.

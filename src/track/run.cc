@@ -26,14 +26,16 @@ constexpr std::chrono::milliseconds kLastWords = std::chrono::minutes(10);
 
 }  // namespace
 
-Run::Run(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Run::Run(std::unique_ptr<Impl> impl, Names names)
+    : impl_(std::move(impl)), names_(std::move(names)) {}
 
 Run::~Run() = default;
 
 Result<std::unique_ptr<Run>> Run::create(const RunStart& start) {
   auto impl = std::make_unique<Impl>(KEDGE_TRY(create_run_folder(start)));
   impl->log_start(start, {});
-  return std::unique_ptr<Run>(new Run(std::move(impl)));
+  Names names = impl->names();
+  return std::unique_ptr<Run>(new Run(std::move(impl), std::move(names)));
 }
 
 Result<std::unique_ptr<Run>> Run::resume(const RunStart& start, Attempt attempt,
@@ -41,46 +43,54 @@ Result<std::unique_ptr<Run>> Run::resume(const RunStart& start, Attempt attempt,
   auto impl =
       std::make_unique<Impl>(KEDGE_TRY(resume_run_folder(start, std::move(attempt), point)));
   impl->log_start(start, point);
-  return std::unique_ptr<Run>(new Run(std::move(impl)));
+  Names names = impl->names();
+  return std::unique_ptr<Run>(new Run(std::move(impl), std::move(names)));
+}
+
+std::unique_ptr<Run> Run::make_silent(Names names) {
+  return std::unique_ptr<Run>(new Run(nullptr, std::move(names)));
 }
 
 const Path& Run::path() const {
-  return impl_->path;
+  return names_.path;
 }
 
 const std::string& Run::id() const {
-  return impl_->id;
+  return names_.id;
 }
 
 int Run::attempt() const {
-  return impl_->attempt.number();
+  return names_.attempt;
 }
 
 bool Run::is_lost() const {
-  return impl_->attempt.is_lost();
+  return impl_ != nullptr && impl_->attempt.is_lost();
 }
 
 Result<void> Run::sync() {
+  if (impl_ == nullptr) {
+    return {};
+  }
   KEDGE_TRY(impl_->recorder.sync());
   return impl_->attempt.confirm();
 }
 
 const std::string& Run::name() const {
-  return impl_->name;
+  return names_.name;
 }
 
 void Run::watch_system(double every_s, std::int64_t process_tree) {
-  impl_->guard([&] {
+  guard([&] {
     impl_->system_watch.reset();
     impl_->system_watch = std::make_unique<SystemWatch>(impl_->recorder, every_s, process_tree);
   });
 }
 
 void Run::finish(RunState state, const nlohmann::json& summary) {
-  if (std::exchange(impl_->is_finished, true)) {
+  if (impl_ == nullptr || std::exchange(impl_->is_finished, true)) {
     return;
   }
-  impl_->guard([&] {
+  guard([&] {
     Recorder& recorder = impl_->recorder;
     Item last{.kind = Item::Kind::Event, .type = "summary"};
     last.body = summary;

@@ -77,6 +77,20 @@ class Run {
   // notes, group and job type change only where `start` gives them.
   static Result<std::unique_ptr<Run>> resume(const RunStart& start, Attempt attempt,
                                              const ResumePoint& point);
+
+  // For a process that takes part in a run which another one writes: it knows the run's names and
+  // swallows all it is told.
+  struct Names {
+    Path path;
+    std::string id;
+    std::string name;
+    int attempt = 0;
+  };
+
+  static std::unique_ptr<Run> make_silent(Names names);
+
+  bool is_silent() const { return impl_ == nullptr; }
+
   ~Run();
 
   const Path& path() const;
@@ -139,8 +153,13 @@ class Run {
 
  private:
   class Impl;
-  explicit Run(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  Run(std::unique_ptr<Impl> impl, Names names);
+
+  template <typename Work>
+  void guard(Work&& work) noexcept;
+
+  std::unique_ptr<Impl> impl_;  // null: silent
+  Names names_;
 };
 
 // Host, user, OS, CPU, memory, command line, working folder, git revision with uncommitted changes

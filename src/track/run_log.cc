@@ -40,11 +40,13 @@ std::string_view name_of(AlertLevel level) {
 }  // namespace
 
 void Run::log(std::int64_t step, std::span<const Scalar> scalars) {
-  impl_->recorder.log(step, scalars);
+  if (impl_ != nullptr) {
+    impl_->recorder.log(step, scalars);
+  }
 }
 
 void Run::log_epoch(std::int64_t epoch, std::int64_t step, std::span<const Scalar> scalars) {
-  impl_->guard([&] {
+  guard([&] {
     Item item{.kind = Item::Kind::Epoch, .type = "scalars", .step = step};
     item.epoch = epoch;
     item.values = copy(scalars);
@@ -55,7 +57,7 @@ void Run::log_epoch(std::int64_t epoch, std::int64_t step, std::span<const Scala
 void Run::log_confusion(std::string_view key, std::int64_t step,
                         const std::vector<std::string>& class_names,
                         const std::vector<std::vector<std::int64_t>>& counts) {
-  impl_->guard([&] {
+  guard([&] {
     impl_->add_event("confusion", step,
                      {{"key", key}, {"classes", class_names}, {"counts", counts}},
                      counts.size() * counts.size() * sizeof(nlohmann::json));
@@ -67,7 +69,7 @@ std::optional<std::string> Run::save_image(std::string_view name,
                                            std::int64_t height, std::int64_t width,
                                            std::int64_t channels) {
   std::optional<std::string> saved;
-  impl_->guard([&] {
+  guard([&] {
     Item item{.kind = Item::Kind::Image, .type = "image"};
     item.image = {.pixels = {pixels.begin(), pixels.end()},
                   .height = height,
@@ -92,7 +94,7 @@ std::optional<std::string> Run::save_image(std::string_view name,
 
 void Run::log_table(std::string_view key, std::int64_t step,
                     const std::vector<std::string>& columns, const nlohmann::json& rows) {
-  impl_->guard([&] {
+  guard([&] {
     impl_->add_event("table", step, {{"key", key}, {"columns", columns}, {"rows", rows}},
                      rows.size() * (columns.size() + 1) * sizeof(nlohmann::json));
   });
@@ -100,7 +102,7 @@ void Run::log_table(std::string_view key, std::int64_t step,
 
 bool Run::console(std::string_view line, std::chrono::milliseconds patience) {
   bool is_kept = false;
-  impl_->guard([&] {
+  guard([&] {
     Item item{.kind = Item::Kind::Console, .type = "console"};
     item.text = line;
     item.size = line.size();
@@ -111,7 +113,7 @@ bool Run::console(std::string_view line, std::chrono::milliseconds patience) {
 
 void Run::log_histogram(std::string_view key, std::int64_t step, std::span<const double> edges,
                         std::span<const std::int64_t> counts) {
-  impl_->guard([&] {
+  guard([&] {
     if (counts.empty() || edges.size() != counts.size() + 1 || !std::ranges::is_sorted(edges)) {
       impl_->recorder.note_trouble(
           {ErrorKind::Usage,
@@ -129,24 +131,22 @@ void Run::log_histogram(std::string_view key, std::int64_t step, std::span<const
 }
 
 void Run::log_text(std::string_view key, std::int64_t step, std::string_view text) {
-  impl_->guard(
-      [&] { impl_->add_event("text", step, {{"key", key}, {"text", text}}, text.size()); });
+  guard([&] { impl_->add_event("text", step, {{"key", key}, {"text", text}}, text.size()); });
 }
 
 void Run::log_html(std::string_view key, std::int64_t step, std::string_view html) {
-  impl_->guard(
-      [&] { impl_->add_event("html", step, {{"key", key}, {"html", html}}, html.size()); });
+  guard([&] { impl_->add_event("html", step, {{"key", key}, {"html", html}}, html.size()); });
 }
 
 void Run::alert(std::string_view title, std::string_view text, AlertLevel level) {
-  impl_->guard([&] {
+  guard([&] {
     impl_->add_event("alert", kLastStep,
                      {{"title", title}, {"text", text}, {"level", name_of(level)}}, text.size());
   });
 }
 
 void Run::log_artifact(const ArtifactReference& artifact, std::int64_t step) {
-  impl_->guard([&] {
+  guard([&] {
     impl_->add_event("artifact", step,
                      {{"name", artifact.name},
                       {"type", artifact.type},
@@ -158,7 +158,7 @@ void Run::log_artifact(const ArtifactReference& artifact, std::int64_t step) {
 }
 
 void Run::set_tags(const std::vector<std::string>& tags) {
-  impl_->guard([&] {
+  guard([&] {
     impl_->add_event("tags", kLastStep, {{"tags", tags}}, tags.size() * sizeof(nlohmann::json));
     const std::lock_guard lock(impl_->description_mutex);
     impl_->description["tags"] = tags;
@@ -166,7 +166,7 @@ void Run::set_tags(const std::vector<std::string>& tags) {
 }
 
 void Run::log_system(std::span<const Scalar> values) {
-  impl_->guard([&] {
+  guard([&] {
     nlohmann::json body = nlohmann::json::object();
     for (const Scalar& value : values) {
       body[std::string(value.key)] = value.value;

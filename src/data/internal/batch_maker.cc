@@ -18,14 +18,18 @@ BatchMaker::BatchMaker(const Dataset& dataset, const Pipeline& pipeline, LoaderO
       options_(std::move(options)),
       pool_(std::make_shared<BufferPool>(options_.allocate)) {
   KEDGE_CHECK(options_.batch_size > 0 && options_.ranks > 0, "batches are not empty");
+  KEDGE_CHECK(options_.batch_size * options_.ranks >= global_batch(), "the shares make the batch");
   KEDGE_CHECK(options_.rank >= 0 && options_.rank < options_.ranks, "a rank is one of the ranks");
 }
 
-std::int64_t BatchMaker::batches_per_epoch() const {
-  const std::int64_t global = options_.batch_size * options_.ranks;
-  const std::int64_t whole = dataset_.size() / global;
-  const bool has_short = !options_.drop_last && dataset_.size() % global != 0;
-  return whole + (has_short ? 1 : 0);
+std::int64_t BatchMaker::global_batch() const {
+  return options_.global_batch > 0 ? options_.global_batch : options_.batch_size * options_.ranks;
+}
+
+std::int64_t BatchMaker::batches_per_epoch(Start start) const {
+  const std::int64_t left = std::max<std::int64_t>(0, dataset_.size() - start.position);
+  const bool has_short = !options_.drop_last && left % global_batch() != 0;
+  return start.batch + left / global_batch() + (has_short ? 1 : 0);
 }
 
 Result<void> BatchMaker::check() const {
@@ -33,19 +37,20 @@ Result<void> BatchMaker::check() const {
     return fail(ErrorKind::Usage,
                 fmt::format("a batch of {} on {} rank(s) is larger than the {} samples, and "
                             "loader.drop_last leaves out the only batch",
-                            options_.batch_size, options_.ranks, dataset_.size()),
+                            global_batch(), options_.ranks, dataset_.size()),
                 "choose a smaller loader.batch_size or set loader.drop_last: false");
   }
   return {};
 }
 
-BatchMaker::Span BatchMaker::positions(std::int64_t number) const {
+BatchMaker::Span BatchMaker::positions(const Place& place) const {
   const std::int64_t ranks = options_.ranks;
-  const std::int64_t global = options_.batch_size * ranks;
-  const std::int64_t first = number * global;
+  const std::int64_t global = global_batch();
+  const std::int64_t first = place.start.position + (place.number - place.start.batch) * global;
   // A short last batch is shared out evenly, so that no rank works much longer than another.
   const std::int64_t count = std::min(global, dataset_.size() - first);
-  return {first + count * options_.rank / ranks, first + count * (options_.rank + 1) / ranks};
+  return {first + count * options_.rank / ranks, first + count * (options_.rank + 1) / ranks,
+          count};
 }
 
 Result<Buffer> BatchMaker::take(std::size_t size_bytes) const {
@@ -120,16 +125,17 @@ Result<void> BatchMaker::add_tokens(const Sample& sample, Batch& batch) const {
   return {};
 }
 
-Result<std::unique_ptr<Batch>> BatchMaker::make(std::int64_t epoch, std::int64_t number,
-                                                Sample& scratch) const {
+Result<std::unique_ptr<Batch>> BatchMaker::make(const Place& place, Sample& scratch) const {
   auto batch = std::make_unique<Batch>();
   const bool is_image = dataset_.info().kind == SampleKind::Image;
   if (is_image) {
     batch->labels =
         KEDGE_TRY(take(static_cast<std::size_t>(options_.batch_size) * sizeof(std::int64_t)));
   }
+  const std::int64_t epoch = place.epoch;
   const OrderKey key{.seed = options_.seed, .epoch = epoch, .shuffle = options_.shuffle};
-  const Span span = positions(number);
+  const Span span = positions(place);
+  batch->global_count = span.global_count;
   for (std::int64_t position = span.first; position < span.last; ++position) {
     const std::int64_t index = dataset_.index_at(key, position);
     if (options_.placed) {
@@ -153,6 +159,7 @@ Result<std::unique_ptr<Batch>> BatchMaker::make(std::int64_t epoch, std::int64_t
       KEDGE_TRY(add_tokens(scratch, *batch));
     }
     batch->indices.push_back(index);
+    batch->positions.push_back(position);
     ++batch->count;
   }
   return batch;

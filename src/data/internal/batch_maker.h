@@ -20,22 +20,36 @@ class BatchMaker {
 
   const LoaderOptions& options() const { return options_; }
 
-  std::int64_t batches_per_epoch() const;
+  std::int64_t global_batch() const;
+
+  // Of an epoch whose batch `start.batch` begins at `start.position`.
+  struct Start {
+    std::int64_t batch = 0;
+    std::int64_t position = 0;
+  };
+
+  std::int64_t batches_per_epoch(Start start = {}) const;
 
   // Usage when the options and the data set give no batch at all.
   Result<void> check() const;
 
-  Result<std::unique_ptr<Batch>> make(std::int64_t epoch, std::int64_t number,
-                                      Sample& scratch) const;
+  struct Place {
+    std::int64_t epoch = 0;
+    std::int64_t number = 0;
+    Start start = {};
+  };
+
+  Result<std::unique_ptr<Batch>> make(const Place& place, Sample& scratch) const;
 
  private:
   struct Span {
     std::int64_t first;
     std::int64_t last;  // one past
+    std::int64_t global_count;
   };
 
   // The positions of the epoch that this rank takes of a global batch.
-  Span positions(std::int64_t number) const;
+  Span positions(const Place& place) const;
 
   Random random_at(std::int64_t epoch, std::int64_t position) const;
   Result<void> add_placement(std::int64_t index, Random random, Batch& batch) const;

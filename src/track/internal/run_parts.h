@@ -90,6 +90,8 @@ class Run::Impl {
     }
   }
 
+  Names names() const { return {path, id, name, attempt.number()}; }
+
   // Files of earlier attempts are never replaced: tables they logged refer to them.
   std::string claim_media_name(std::string_view wanted) {
     const std::lock_guard lock(media_mutex);
@@ -114,5 +116,12 @@ class Run::Impl {
   std::unique_ptr<SystemWatch> system_watch;  // logs to the recorder
   std::unique_ptr<Push> push;                 // reads what the recorder has written
 };
+
+template <typename Work>
+void Run::guard(Work&& work) noexcept {
+  if (impl_ != nullptr) {
+    impl_->guard(std::forward<Work>(work));
+  }
+}
 
 }  // namespace kedge::track
