@@ -1,8 +1,12 @@
 #include "checkpoint/checkpoint.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <numeric>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -70,15 +74,94 @@ Result<std::unique_ptr<TensorFile>> open_part(const Path& path, const PartEntry&
   return tensors;
 }
 
+// The shards of one part, from many writers, as one file.
+class JoinedFile : public TensorFile {
+ public:
+  explicit JoinedFile(std::vector<std::unique_ptr<TensorFile>> files) : files_(std::move(files)) {
+    for (const auto& file : files_) {
+      tensors_.insert(tensors_.end(), file->tensors().begin(), file->tensors().end());
+    }
+    // Who wrote which must not matter to what is read.
+    std::ranges::sort(tensors_, {}, &TensorView::name);
+  }
+
+  const std::vector<TensorView>& tensors() const override { return tensors_; }
+
+  const std::map<std::string, std::string>& metadata() const override {
+    return files_.front()->metadata();
+  }
+
+ private:
+  std::vector<std::unique_ptr<TensorFile>> files_;
+  std::vector<TensorView> tensors_;
+};
+
+// A tensor lies whole in one shard: nothing here puts pieces together.
+Result<void> check_whole(const Path& path, const PartEntry& part, std::set<std::string>& seen) {
+  for (const TensorEntry& tensor : part.tensors) {
+    if (tensor.slice_shape != tensor.shape) {
+      return torn(path, fmt::format("tensor '{}' lies in pieces, which this kedge cannot join",
+                                    tensor.name));
+    }
+    if (!seen.insert(part.name + "/" + tensor.name).second) {
+      return torn(path, fmt::format("tensor '{}' is there twice", tensor.name));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::size_t> share_out(std::span<const std::uint64_t> sizes, std::size_t writers) {
+  std::vector<std::size_t> order(sizes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::ranges::greater(), [&](std::size_t i) { return sizes[i]; });
+  std::vector<std::uint64_t> loads(writers, 0);
+  std::vector<std::size_t> owners(sizes.size());
+  for (const std::size_t i : order) {
+    const auto lightest = std::ranges::min_element(loads);
+    owners[i] = static_cast<std::size_t>(lightest - loads.begin());
+    *lightest += sizes[i];
+  }
+  return owners;
+}
+
+namespace {
+
+Result<std::uint64_t> write_in_shards(const Path& folder, std::span<const Part> parts,
+                                      const nlohmann::json& state, std::int64_t shards) {
+  KEDGE_TRY(make_dirs(folder));
+  std::vector<PartEntry> entries;
+  for (const Part& part : parts) {
+    std::vector<std::uint64_t> sizes;
+    for (const TensorView& tensor : part.tensors) {
+      sizes.push_back(tensor.bytes.size());
+    }
+    const auto owners = share_out(sizes, static_cast<std::size_t>(shards));
+    for (std::int64_t shard = 0; shard < shards; ++shard) {
+      Part piece{.name = part.name, .tensors = {}};
+      for (std::size_t i = 0; i < owners.size(); ++i) {
+        if (owners[i] == static_cast<std::size_t>(shard)) {
+          piece.tensors.push_back(part.tensors[i]);
+        }
+      }
+      for (PartEntry& entry : KEDGE_TRY(write_shards(folder, {&piece, 1}, shard, shards))) {
+        entries.push_back(std::move(entry));
+      }
+    }
+  }
+  return write_manifest(folder, std::move(entries), state);
+}
+
 }  // namespace
 
 Result<void> write_checkpoint(const Path& target, std::span<const Part> parts,
-                              const nlohmann::json& state) {
+                              const nlohmann::json& state, std::int64_t shards) {
   const Path path = without_trailing_slash(target);
   KEDGE_TRY(check_replaceable(path));
   const Path fresh = temporary_of(path);
   remove_quietly(fresh);
-  const auto written = write_folder(fresh, parts, state);
+  const auto written = write_in_shards(fresh, parts, state, shards);
   const auto done = written ? commit_folder(fresh, path) : std::unexpected(written.error());
   if (!done) {
     remove_quietly(fresh);
@@ -109,8 +192,15 @@ Result<Checkpoint> Checkpoint::open(const Path& target) {
   }
   const std::string text = KEDGE_TRY(read_file(file));
   checkpoint.manifest_ = std::make_unique<Manifest>(KEDGE_TRY(parse_manifest(file, text)));
+  std::map<std::string, std::vector<std::unique_ptr<TensorFile>>> files;
+  std::set<std::string> seen;
   for (const PartEntry& part : checkpoint.manifest_->parts) {
-    checkpoint.parts_[part.name] = KEDGE_TRY(open_part(path, part));
+    KEDGE_TRY(check_whole(path, part, seen));
+    files[part.name].push_back(KEDGE_TRY(open_part(path, part)));
+  }
+  for (auto& [name, shards] : files) {
+    checkpoint.parts_[name] = shards.size() == 1 ? std::move(shards.front())
+                                                 : std::make_unique<JoinedFile>(std::move(shards));
   }
   return checkpoint;
 }
@@ -144,7 +234,9 @@ Result<void> Checkpoint::verify() const {
 std::vector<std::string> Checkpoint::part_names() const {
   std::vector<std::string> names;
   for (const PartEntry& part : manifest_->parts) {
-    names.push_back(part.name);
+    if (std::ranges::find(names, part.name) == names.end()) {
+      names.push_back(part.name);
+    }
   }
   return names;
 }

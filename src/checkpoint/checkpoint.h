@@ -3,6 +3,8 @@
 // docs/formats/checkpoint.md is the byte layout. A folder without a manifest is not a checkpoint.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <span>
@@ -27,8 +29,13 @@ struct Part {
 // Writes <path>.tmp-<pid>, hashes while writing, syncs, renames to <path>; an existing <path> is
 // replaced only once the new one is complete, and a folder that is no checkpoint never is.
 // In `state`, JSON has no infinities or NaN: they would come back as null.
+// With more than one shard, each part's tensors are shared out over so many files.
 Result<void> write_checkpoint(const Path& path, std::span<const Part> parts,
-                              const nlohmann::json& state);
+                              const nlohmann::json& state, std::int64_t shards = 1);
+
+// Who writes which of tensors of these sizes: about the same bytes each, and the same answer
+// wherever it is asked.
+std::vector<std::size_t> share_out(std::span<const std::uint64_t> sizes, std::size_t writers);
 
 struct Manifest;
 

@@ -4,6 +4,8 @@
 #include <condition_variable>
 #include <cstdint>
 #include <ctime>
+#include <exception>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -18,6 +20,7 @@
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/internal/copy_folder.h"
 #include "checkpoint/internal/folder.h"
+#include "checkpoint/internal/manifest.h"
 #include "checkpoint/library.h"
 #include "checkpoint/storage.h"
 #include "core/file.h"
@@ -57,6 +60,11 @@ std::int64_t step_of(const nlohmann::json& state) {
 class Saver::Impl {
  public:
   explicit Impl(SaverOptions options) : options_(std::move(options)) {
+    if (!options_.writers.is_first()) {
+      options_.folders.fast.clear();  // the first writer says where, and copies
+      saver_ = std::thread([this] { run_saver(); });
+      return;
+    }
     clean_leftovers(options_.folders.durable);
     if (has_fast()) {
       clean_leftovers(options_.folders.fast);
@@ -140,7 +148,7 @@ class Saver::Impl {
       next_.reset();
       saving_ = save.name;
       lock.unlock();
-      SaveReport report = save_one(save);
+      SaveReport report = options_.writers.is_first() ? save_one(save) : save_share(save);
       lock.lock();
       if (report.result && !report.is_durable) {
         uncopied_.push_back(report.name);
@@ -166,6 +174,13 @@ class Saver::Impl {
     Result<Path> fresh = fail(ErrorKind::Io, "");
     if (has_fast()) {
       fresh = write(save, options_.folders.fast, report);
+      // Fellow writers have given up with the first try.
+      if (!fresh && options_.writers.count > 1) {
+        report.is_durable = false;
+        release(save);
+        report.result = std::unexpected(fresh.error());
+        return report;
+      }
       if (!fresh) {
         Error error = fresh.error();
         error.message += fmt::format("; saving straight to {}", options_.folders.durable.string());
@@ -185,6 +200,9 @@ class Saver::Impl {
       report.result = commit_fast(*fresh, save.name);
     }
     report.write_s = watch.seconds();
+    if (fresh && options_.writers.count > 1) {
+      tell_others(report);
+    }
     if (report.result && report.is_durable) {
       settle(options_.folders.durable / save.name, report);
     }
@@ -192,8 +210,122 @@ class Saver::Impl {
     return report;
   }
 
+  // "save/3/what": the third save of these writers.
+  std::string key_of(std::string_view what) const {
+    return fmt::format("save/{}/{}", save_count_, what);
+  }
+
+  // A note is a text, or after an exclamation mark an error.
+  void put(std::string_view what, const Result<std::string>& note) const {
+    options_.writers.put(key_of(what), note ? *note : "!" + note.error().message);
+  }
+
+  Result<std::string> take(std::string_view what) const {
+    std::string note = options_.writers.take(key_of(what));
+    if (note.starts_with('!')) {
+      return fail(ErrorKind::Io, note.substr(1));
+    }
+    return note;
+  }
+
+  // Of a writer that is not the first: its shards, into the folder that the first one opens.
+  SaveReport save_share(Save& save) {
+    ++save_count_;
+    SaveReport report{.name = save.name, .step = step_of(save.state)};
+    const Stopwatch watch;
+    const auto write_own = [&]() -> Result<std::string> {
+      const Path fresh = KEDGE_TRY(take("open"));
+      return render_shards(KEDGE_TRY(
+          write_shards(fresh, save.parts, options_.writers.index, options_.writers.count)));
+    };
+    report.result = fence([&]() -> Result<void> {
+      put(std::to_string(options_.writers.index), write_own());
+      release(save);
+      const std::string end = KEDGE_TRY(take("done"));
+      report.is_durable = end == "durable";
+      return {};
+    });
+    release(save);
+    report.write_s = watch.seconds();
+    return report;
+  }
+
+  // Notes travel over a network that may be gone; what it throws is the save's failure.
+  static Result<void> fence(const std::function<Result<void>()>& work) {
+    try {
+      return work();
+    } catch (const std::exception& error) {
+      return fail(ErrorKind::Unavailable, error.what());
+    }
+  }
+
+  // The shards of all writers, then the manifest.
+  Result<std::uint64_t> write_together(const Save& save, const Path& fresh) {
+    const Writers& writers = options_.writers;
+    std::uint64_t bytes = 0;
+    KEDGE_TRY(fence([&]() -> Result<void> {
+      put("open", fresh.string());
+      auto own = write_shards(fresh, save.parts, 0, writers.count);
+      std::optional<Error> error = own ? std::nullopt : std::optional(own.error());
+      std::vector<PartEntry> entries = own ? std::move(*own) : std::vector<PartEntry>();
+      for (std::int64_t writer = 1; writer < writers.count; ++writer) {
+        const auto note = take(std::to_string(writer));
+        const auto shards = note ? parse_shards(*note) : std::unexpected(note.error());
+        if (!shards) {
+          error = shards.error();
+          error->message = fmt::format("writer {}: {}", writer, error->message);
+          continue;
+        }
+        entries.insert(entries.end(), shards->begin(), shards->end());
+      }
+      if (error) {
+        return std::unexpected(*error);
+      }
+      bytes = KEDGE_TRY(write_manifest(fresh, std::move(entries), save.state));
+      return {};
+    }));
+    return bytes;
+  }
+
   // Writes the whole checkpoint beside its place and returns where.
-  static Result<Path> write(const Save& save, const Path& folder, SaveReport& report) {
+  Result<Path> write(const Save& save, const Path& folder, SaveReport& report) {
+    if (options_.writers.count == 1) {
+      return write_alone(save, folder, report);
+    }
+    ++save_count_;
+    const Path path = folder / save.name;
+    const auto open = [&]() -> Result<Path> {
+      KEDGE_TRY(check_replaceable(path));
+      KEDGE_TRY(check_room(folder, estimate_bytes(save)));
+      Path fresh = temporary_of(path);
+      remove_quietly(fresh);
+      KEDGE_TRY(make_dirs(fresh));
+      return fresh;
+    };
+    KEDGE_TRY(make_dirs(folder));
+    const auto fresh = open();
+    if (!fresh) {
+      KEDGE_TRY(fence([&]() -> Result<void> {
+        put("open", std::unexpected(fresh.error()));
+        put("done", std::unexpected(fresh.error()));
+        return {};
+      }));
+      return fresh;
+    }
+    const auto bytes = write_together(save, *fresh);
+    if (!bytes) {
+      remove_quietly(*fresh);
+      static_cast<void>(fence([&]() -> Result<void> {
+        put("done", std::unexpected(bytes.error()));
+        return {};
+      }));
+      return std::unexpected(bytes.error());
+    }
+    report.bytes = *bytes;
+    return fresh;
+  }
+
+  static Result<Path> write_alone(const Save& save, const Path& folder, SaveReport& report) {
     const Path path = folder / save.name;
     KEDGE_TRY(check_replaceable(path));
     KEDGE_TRY(make_dirs(folder));
@@ -207,6 +339,14 @@ class Saver::Impl {
     }
     report.bytes = *bytes;
     return fresh;
+  }
+
+  void tell_others(const SaveReport& report) {
+    static_cast<void>(fence([&]() -> Result<void> {
+      put("done", report.result ? Result<std::string>(report.is_durable ? "durable" : "fast")
+                                : std::unexpected(report.result.error()));
+      return {};
+    }));
   }
 
   Result<void> commit(const Path& fresh, const Path& path) {
@@ -389,7 +529,8 @@ class Saver::Impl {
   }
 
   SaverOptions options_;
-  std::mutex commit_mutex_;  // one commit or removal at a time; taken before mutex_
+  std::int64_t save_count_ = 0;  // of the saver's thread
+  std::mutex commit_mutex_;      // one commit or removal at a time; taken before mutex_
 
   mutable std::mutex mutex_;  // all below
   std::condition_variable changed_;

@@ -42,6 +42,18 @@ struct SaveReport {
   std::vector<Error> trouble = {};        // what went wrong without harm to the save
 };
 
+// Many processes that write one checkpoint together, each the tensors it was given. All make the
+// same saves in the same order; the first one opens the folder, and commits it when all are done.
+struct Writers {
+  std::int64_t index = 0;
+  std::int64_t count = 1;
+  // Notes between the writers; take() waits. Called on the saver's thread.
+  std::function<void(const std::string& key, const std::string& text)> put = {};
+  std::function<std::string(const std::string& key)> take = {};
+
+  bool is_first() const { return index == 0; }
+};
+
 struct SaverOptions {
   Folders folders;
   Retention retention;
@@ -49,12 +61,14 @@ struct SaverOptions {
   // Called right before each rename that commits, on a thread of the saver, never twice at once:
   // here the trainer syncs its event log and checks its lease. An error abandons the save.
   std::function<Result<void>()> before_commit = {};
+  Writers writers = {};
 };
 
 class Saver {
  public:
-  // The caller is the only writer of the folders: what dead processes left half done is cleaned
-  // up, and checkpoints of the fast folder that are not durable yet are copied.
+  // The caller, with its fellow writers, is the only writer of the folders: what dead processes
+  // left half done is cleaned up, and checkpoints of the fast folder that are not durable yet are
+  // copied.
   explicit Saver(SaverOptions options);
   // Waits for all that was started.
   ~Saver();

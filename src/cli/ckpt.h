@@ -22,6 +22,7 @@ Result<int> ckpt_verify(Args args);
 Result<int> ckpt_diff(Args args);
 Result<int> ckpt_prune(Args args);
 Result<int> ckpt_export(Args args);
+Result<int> ckpt_reshard(Args args);
 
 bool is_checkpoint(const Path& path);
 

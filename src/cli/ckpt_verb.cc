@@ -34,6 +34,7 @@ constexpr auto kCkptVerbs = std::to_array<CkptVerb>({
     {"diff", ckpt_diff},
     {"prune", ckpt_prune},
     {"export", ckpt_export},
+    {"reshard", ckpt_reshard},
     {"estimate", nullptr},
 });
 

@@ -129,24 +129,46 @@ Result<void> check_replaceable(const Path& path) {
   return {};
 }
 
-Result<std::uint64_t> write_folder(const Path& folder, std::span<const Part> parts,
-                                   const nlohmann::json& state) {
-  KEDGE_TRY(make_dirs(folder));
-  std::uint64_t bytes = 0;
+std::string shard_name(const std::string& part, std::int64_t writer, std::int64_t writers) {
+  return writers == 1 ? part + ".safetensors"
+                      : fmt::format("{}-{:05}-of-{:05}.safetensors", part, writer + 1, writers);
+}
+
+Result<std::vector<PartEntry>> write_shards(const Path& folder, std::span<const Part> parts,
+                                            std::int64_t writer, std::int64_t writers) {
+  std::vector<PartEntry> entries;
+  for (const Part& part : parts) {
+    KEDGE_CHECK(is_part_name(part.name), "parts have plain lower-case names");
+    if (writers > 1 && part.tensors.empty()) {
+      continue;
+    }
+    const std::string file = shard_name(part.name, writer, writers);
+    WrittenShard shard = KEDGE_TRY(write_shard(folder / file, part.tensors, {{"format", "pt"}}));
+    entries.push_back(describe(part, file, std::move(shard)));
+  }
+  return entries;
+}
+
+Result<std::uint64_t> write_manifest(const Path& folder, std::vector<PartEntry> shards,
+                                     const nlohmann::json& state) {
   Manifest manifest;
   manifest.created = fmt::format("{:%FT%TZ}", fmt::gmtime(std::chrono::system_clock::now()));
   manifest.state = state;
-  for (const Part& part : parts) {
-    KEDGE_CHECK(is_part_name(part.name), "parts have plain lower-case names");
-    const std::string file = part.name + ".safetensors";
-    WrittenShard shard = KEDGE_TRY(write_shard(folder / file, part.tensors, {{"format", "pt"}}));
-    bytes += shard.size;
-    manifest.parts.push_back(describe(part, file, std::move(shard)));
+  manifest.parts = std::move(shards);
+  std::uint64_t bytes = 0;
+  for (const PartEntry& part : manifest.parts) {
+    bytes += part.size;
   }
   const std::string text = render_manifest(manifest);
   // Also syncs the folder.
   KEDGE_TRY(write_file_atomic(folder / kManifestFile, text));
   return bytes + text.size();
+}
+
+Result<std::uint64_t> write_folder(const Path& folder, std::span<const Part> parts,
+                                   const nlohmann::json& state) {
+  KEDGE_TRY(make_dirs(folder));
+  return write_manifest(folder, KEDGE_TRY(write_shards(folder, parts, 0, 1)), state);
 }
 
 Result<void> commit_folder(const Path& fresh, const Path& path) {

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -36,6 +38,18 @@ Path temporary_of(const Path& path);
 
 // A folder of the user's that is no checkpoint must not be replaced by one.
 Result<void> check_replaceable(const Path& path);
+
+// "model.safetensors", or of many writers "model-00002-of-00004.safetensors".
+std::string shard_name(const std::string& part, std::int64_t writer, std::int64_t writers);
+
+// Writes and syncs the shards of one writer into `folder`, which exists. Parts without tensors get
+// no file when there are other writers.
+Result<std::vector<PartEntry>> write_shards(const Path& folder, std::span<const Part> parts,
+                                            std::int64_t writer, std::int64_t writers);
+
+// The last file of a folder, with all shards; returns the bytes of all.
+Result<std::uint64_t> write_manifest(const Path& folder, std::vector<PartEntry> shards,
+                                     const nlohmann::json& state);
 
 // Writes and syncs all files of a new folder; returns their bytes.
 Result<std::uint64_t> write_folder(const Path& folder, std::span<const Part> parts,

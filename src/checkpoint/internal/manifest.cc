@@ -120,18 +120,27 @@ Result<TensorEntry> parse_tensor(const nlohmann::json& json) {
   return tensor;
 }
 
-// Throws nlohmann's exceptions for keys and types that are not there; parse_manifest fences them.
-Result<Manifest> parse_json(const nlohmann::json& json) {
-  if (json.at("format") != kFormat || json.at("version") != kVersion) {
-    return fail(
-        ErrorKind::Corrupt,
-        fmt::format("its format is {} version {}, this kedge reads {} version {}",
-                    json.at("format").dump(), json.at("version").dump(), kFormat, kVersion));
+nlohmann::json render_parts(const std::vector<PartEntry>& entries) {
+  nlohmann::json parts = nlohmann::json::array();
+  for (const PartEntry& part : entries) {
+    nlohmann::json tensors = nlohmann::json::array();
+    for (const TensorEntry& tensor : part.tensors) {
+      tensors.push_back(render_tensor(tensor));
+    }
+    parts.push_back({{"name", part.name},
+                     {"file", part.file},
+                     {"size", part.size},
+                     {"header_xxh3", render_hash(part.header_hash)},
+                     {"tensors", std::move(tensors)}});
   }
-  Manifest manifest;
-  json.at("created").get_to(manifest.created);
-  manifest.state = json.at("state");
-  for (const auto& part : json.at("parts")) {
+  return parts;
+}
+
+// This and the next throw nlohmann's exceptions for keys and types that are not there; their
+// callers fence them.
+Result<std::vector<PartEntry>> parse_parts(const nlohmann::json& json) {
+  std::vector<PartEntry> parts;
+  for (const auto& part : json) {
     PartEntry entry;
     part.at("name").get_to(entry.name);
     part.at("file").get_to(entry.file);
@@ -143,30 +152,44 @@ Result<Manifest> parse_json(const nlohmann::json& json) {
     if (entry.file.empty() || entry.file.find('/') != std::string::npos) {
       return fail(ErrorKind::Corrupt, fmt::format("'{}' is not a shard's name", entry.file));
     }
-    manifest.parts.push_back(std::move(entry));
+    parts.push_back(std::move(entry));
   }
+  return parts;
+}
+
+Result<Manifest> parse_json(const nlohmann::json& json) {
+  if (json.at("format") != kFormat || json.at("version") != kVersion) {
+    return fail(
+        ErrorKind::Corrupt,
+        fmt::format("its format is {} version {}, this kedge reads {} version {}",
+                    json.at("format").dump(), json.at("version").dump(), kFormat, kVersion));
+  }
+  Manifest manifest;
+  json.at("created").get_to(manifest.created);
+  manifest.state = json.at("state");
+  manifest.parts = KEDGE_TRY(parse_parts(json.at("parts")));
   return manifest;
 }
 
 }  // namespace
 
-std::string render_manifest(const Manifest& manifest) {
-  nlohmann::json parts = nlohmann::json::array();
-  for (const PartEntry& part : manifest.parts) {
-    nlohmann::json tensors = nlohmann::json::array();
-    for (const TensorEntry& tensor : part.tensors) {
-      tensors.push_back(render_tensor(tensor));
-    }
-    parts.push_back({{"name", part.name},
-                     {"file", part.file},
-                     {"size", part.size},
-                     {"header_xxh3", render_hash(part.header_hash)},
-                     {"tensors", std::move(tensors)}});
+std::string render_shards(const std::vector<PartEntry>& shards) {
+  return render_parts(shards).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+Result<std::vector<PartEntry>> parse_shards(const std::string& text) {
+  try {
+    return parse_parts(nlohmann::json::parse(text));
+  } catch (const nlohmann::json::exception& exception) {
+    return fail(ErrorKind::Corrupt, std::string("a writer's shards: ") + exception.what());
   }
+}
+
+std::string render_manifest(const Manifest& manifest) {
   const nlohmann::json json = {{"format", kFormat},
                                {"version", kVersion},
                                {"created", manifest.created},
-                               {"parts", std::move(parts)},
+                               {"parts", render_parts(manifest.parts)},
                                {"state", manifest.state}};
   std::string text = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   text.pop_back();

@@ -39,6 +39,10 @@ struct Manifest {
   nlohmann::json state;
 };
 
+// A writer's shards, for the one that writes the manifest.
+std::string render_shards(const std::vector<PartEntry>& shards);
+Result<std::vector<PartEntry>> parse_shards(const std::string& text);
+
 std::string render_manifest(const Manifest& manifest);
 Result<Manifest> parse_manifest(const Path& path, const std::string& text);
 
