@@ -12,10 +12,14 @@
 
 namespace kedge::cli {
 
-int run_in_kedge_train(const std::string& verb, Args args) {
+std::string kedge_train_program() {
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
-  const std::string program = (self.parent_path() / "kedge-train").string();
+  return (self.parent_path() / "kedge-train").string();
+}
+
+int run_in_kedge_train(const std::string& verb, Args args) {
+  const std::string program = kedge_train_program();
   std::vector<std::string> words = {program, verb};
   words.insert(words.end(), args.begin(), args.end());
   std::vector<char*> argv;

@@ -22,7 +22,7 @@ struct Verb {
 
 constexpr auto kVerbs = std::to_array<Verb>({
     {"init", "make a project folder that runs", run_init},
-    {"train", "train a model from a config", nullptr},
+    {"train", "train a model from a config", run_train_ranks},
     {"eval", "measure a trained model", nullptr},
     {"predict", "use a trained model on images or text", nullptr},
     {"export", "write a trained model for other programs", nullptr},
@@ -46,6 +46,8 @@ constexpr auto kVerbs = std::to_array<Verb>({
     {"retry", "submit again what did not end well", run_retry},
     {"task", "what runs inside a job, around its program", run_task},
     {"list", "what models, optimizers, ... there are", run_list},
+    {"scale", "what more ranks on this machine would bring", run_scale},
+    {"net", "whether two machines reach each other, and how fast", run_net},
 });
 
 std::string usage() {

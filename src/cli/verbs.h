@@ -20,9 +20,11 @@ int run_init(Args args);
 int run_jobs(Args args);
 int run_list(Args args);
 int run_logs(Args args);
+int run_net(Args args);
 int run_retry(Args args);
 int run_run(Args args);
 int run_runs(Args args);
+int run_scale(Args args);
 int run_server(Args args);
 int run_server_store(const std::string& word, Args args);  // backup, restore, check
 int run_submit(Args args);
@@ -32,5 +34,10 @@ int run_task(Args args);
 
 // Becomes `kedge-train VERB ARGS...`, which is beside this program.
 int run_in_kedge_train(const std::string& verb, Args args);
+
+std::string kedge_train_program();
+
+// `train` with dist.ranks above 1: this process starts them and watches.
+int run_train_ranks(Args args);
 
 }  // namespace kedge::cli

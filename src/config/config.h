@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "config/data_config.h"
+#include "config/dist_config.h"
 #include "config/job_config.h"
 #include "config/model_config.h"
 #include "config/run_config.h"
@@ -38,6 +39,7 @@ struct Config {
   EarlyStopConfig early_stop;
   CheckpointConfig checkpoint;
   TrackConfig track;
+  DistConfig dist;
   JobConfig job;
 
   void describe(Section& s) {
@@ -58,6 +60,7 @@ struct Config {
     s.section("early_stop", early_stop);
     s.section("checkpoint", checkpoint);
     s.section("track", track);
+    s.section("dist", dist);
     s.section("job", job);
   }
 };

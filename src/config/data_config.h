@@ -99,7 +99,9 @@ struct LoaderConfig {
   bool drop_last = false;
 
   void describe(Section& s) {
-    s.field("batch_size", batch_size, "samples per step and rank", at_least(1));
+    s.field("batch_size", batch_size,
+            "samples of a batch, all ranks together (dist.batch: per_rank means of each)",
+            at_least(1));
     s.field("eval_batch_size", eval_batch_size, "samples per validation step; 0: batch_size",
             at_least(0));
     s.field("workers", workers, "loader threads; 0: in the training thread, -1: by the machine",

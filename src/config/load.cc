@@ -238,11 +238,18 @@ Result<void> add_document(Loader& loader, const std::string& text, const std::st
 
 // Where a run is kept, when it is saved and which job runs it do not change what is learned.
 bool changes_experiment(std::string_view path) {
-  constexpr auto kSections = std::to_array<std::string_view>({"run", "track", "job", "checkpoint"});
+  constexpr auto kSections =
+      std::to_array<std::string_view>({"run", "track", "dist", "job", "checkpoint"});
+  // Of how many ranks work together, only what changes the numbers that come out.
+  constexpr auto kExceptions = std::to_array<std::string_view>(
+      {"dist.batch", "dist.lr_scale", "dist.lr_warmup", "dist.compression", "dist.sync_batchnorm"});
   constexpr auto kKeys =
       std::to_array<std::string_view>({"resume", "train.max_time", "train.simulate_crash",
                                        "loader.workers", "loader.prefetch", "loader.pin_memory"});
   const std::string_view section = path.substr(0, path.find('.'));
+  if (std::ranges::find(kExceptions, path) != kExceptions.end()) {
+    return true;
+  }
   return std::ranges::find(kSections, section) == kSections.end() &&
          std::ranges::find(kKeys, path) == kKeys.end();
 }

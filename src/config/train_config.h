@@ -11,10 +11,10 @@
 
 namespace kedge::config {
 
-enum class Precision : std::uint8_t { Auto, Fp32, Bf16, Fp16, Bf16Pure };
+enum class Precision : std::uint8_t { Auto, Fp32, Bf16, Fp16, Bf16Pure, Fp64 };
 
-constexpr std::array<std::string_view, 5> enum_names(Precision) {
-  return {"auto", "fp32", "bf16", "fp16", "bf16-pure"};
+constexpr std::array<std::string_view, 6> enum_names(Precision) {
+  return {"auto", "fp32", "bf16", "fp16", "bf16-pure", "fp64"};
 }
 
 enum class DeviceChoice : std::uint8_t { Auto, Cuda, Cpu };
@@ -51,8 +51,9 @@ struct TrainConfig {
             "only that of the Slurm or HTCondor job");
     s.field("device", device, "where to train; auto: cuda if there is one, else cpu");
     s.field("precision", precision,
-            "fp32, bf16 or fp16 autocast, bf16-pure (weights too), or auto: bf16 where the device "
-            "supports it, fp16 on older GPUs, fp32 on cpu");
+            "fp32, bf16 or fp16 autocast, bf16-pure (weights too), fp64 (all in double, to compare "
+            "numbers), or auto: bf16 where the device supports it, fp16 on older GPUs, fp32 on "
+            "cpu");
     s.field("accumulate", accumulate, "batches whose gradients make one optimizer step",
             at_least(1));
     s.field("clip_norm", clip_norm, "largest gradient norm; 0: no clipping", at_least(0));

@@ -77,6 +77,10 @@ Result<void> validate(const LoadedConfig& loaded) {
   rules.check(parse_crash(c.train.simulate_crash), "train.simulate_crash");
   rules.refuse(c.train.precision == Precision::Fp16 && c.train.device == DeviceChoice::Cpu,
                "train.precision", "fp16 needs a GPU; use bf16 or fp32 on cpu");
+  rules.refuse(c.dist.min_nodes > c.dist.nodes, "dist.min_nodes", "is more than dist.nodes");
+  rules.refuse(c.dist.lr_warmup > 0 && c.schedule.warmup > 0, "dist.lr_warmup",
+               "schedule.warmup already warms up; give one of the two");
+  rules.refuse(c.dist.bucket.value == 0, "dist.bucket", "must be above 0");
   return rules.result();
 }
 

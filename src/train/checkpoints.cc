@@ -42,13 +42,42 @@ Result<void> check_disk(const Checkpoints::Parts& parts, const checkpoint::Folde
     warn("checkpoints of {} each, {} at a time: {}; lower checkpoint.keep_last or keep_best",
          render_bytes({parts.size_bytes}), count, room.error().message);
   }
-  if (parts.ranks > 1 && folders.fast.empty() && checkpoint::is_network_storage(folders.durable)) {
+  if (!parts.group.is_alone() && folders.fast.empty() &&
+      checkpoint::is_network_storage(folders.durable)) {
     warn(
         "{} ranks save their shards straight to {}: many writers at once are slow there; set "
         "checkpoint.fast_dir to local storage and have them copied",
-        parts.ranks, checkpoint::storage_kind(folders.durable));
+        parts.group.size(), checkpoint::storage_kind(folders.durable));
   }
   return {};
+}
+
+// The counts of an epoch and the random generators come from all ranks to the first.
+bool is_of_first(const TensorGroup& group) {
+  return group.name == "rng" || group.name == "meters";
+}
+
+// All ranks write where all see one folder; on machines without a common disk only rank 0 does.
+Result<std::int64_t> count_writers(const Checkpoints::Parts& parts,
+                                   const checkpoint::Folders& folders) {
+  dist::ProcessGroup& group = parts.group;
+  if (group.is_alone()) {
+    return 1;
+  }
+  const Path folder = folders.fast.empty() ? folders.durable : folders.fast;
+  const Path probe = folder / fmt::format(".shared-{}", parts.run.attempt());
+  if (group.is_first()) {
+    KEDGE_TRY(make_dirs(folder));
+    KEDGE_TRY(write_file_atomic(probe, "can all ranks see this?\n"));
+  }
+  group.barrier();
+  std::error_code ignored;
+  std::vector<double> seen = {std::filesystem::exists(probe, ignored) ? 1.0 : 0.0};
+  dist::sum_over_ranks(group, seen);
+  if (group.is_first()) {
+    std::filesystem::remove(probe, ignored);
+  }
+  return static_cast<std::int64_t>(seen.front()) == group.size() ? group.size() : 1;
 }
 
 }  // namespace
@@ -78,19 +107,75 @@ Result<std::unique_ptr<Checkpoints>> Checkpoints::make(const Parts& parts) {
   if (!parts.config.checkpoint.enabled) {
     return made;
   }
-  KEDGE_TRY(check_disk(parts, folders));
-  made->saver_ = std::make_unique<checkpoint::Saver>(checkpoint::SaverOptions{
-      .folders = folders,
-      .retention = retention_of(parts.config.checkpoint, parts.more_is_better),
-      .verify = parts.config.checkpoint.verify,
-      // A committed checkpoint must never claim steps whose metrics a crash could still lose.
-      .before_commit = [&run = parts.run] { return run.sync(); }});
+  if (parts.group.is_first()) {
+    KEDGE_TRY(check_disk(parts, folders));
+  }
+  made->writers_ = KEDGE_TRY(count_writers(parts, folders));
+  if (made->writers_ > 1 || parts.group.is_first()) {
+    KEDGE_TRY(made->start_saver(folders));
+  }
   return made;
+}
+
+Checkpoints::~Checkpoints() {
+  if (mailbox_ != nullptr) {
+    mailbox_->close();
+  }
+}
+
+Result<void> Checkpoints::start_saver(const checkpoint::Folders& folders) {
+  checkpoint::SaverOptions options{
+      .folders = folders,
+      .retention = retention_of(parts_.config.checkpoint, parts_.more_is_better),
+      .verify = parts_.config.checkpoint.verify,
+      // A committed checkpoint must never claim steps whose metrics a crash could still lose.
+      .before_commit = [&run = parts_.run] { return run.sync(); }};
+  if (writers_ > 1) {
+    mailbox_ = parts_.group.open_mailbox();
+    options.writers = {
+        .index = parts_.group.rank(),
+        .count = writers_,
+        .put = [mail = mailbox_](const std::string& key,
+                                 const std::string& text) { mail->put(key, text); },
+        .take = [mail = mailbox_](const std::string& key) { return mail->take(key); }};
+  }
+  saver_ = std::make_unique<checkpoint::Saver>(std::move(options));
+  return {};
+}
+
+// Of the tensors that all ranks have, those that this one writes. Small sums and random states are
+// gathered on rank 0, which writes them.
+std::vector<TensorGroup> Checkpoints::own_share(const std::vector<TensorGroup>& tensors) const {
+  if (writers_ == 1) {
+    return tensors;
+  }
+  std::vector<std::uint64_t> sizes;
+  for (const TensorGroup& group : tensors) {
+    for (const auto& [name, tensor] : group.tensors) {
+      sizes.push_back(is_of_first(group) ? 0 : tensor.nbytes());
+    }
+  }
+  const auto owners = checkpoint::share_out(sizes, static_cast<std::size_t>(writers_));
+  const auto own = static_cast<std::size_t>(parts_.group.rank());
+  std::vector<TensorGroup> share;
+  std::size_t next = 0;
+  for (const TensorGroup& group : tensors) {
+    TensorGroup piece{.name = group.name, .tensors = {}};
+    for (const auto& named : group.tensors) {
+      const std::size_t owner = is_of_first(group) ? 0 : owners[next];
+      ++next;
+      if (owner == own) {
+        piece.tensors.push_back(named);
+      }
+    }
+    share.push_back(std::move(piece));
+  }
+  return share;
 }
 
 void Checkpoints::reserve(const std::vector<TensorGroup>& tensors) {
   if (saver_ != nullptr) {
-    staging_.reserve(tensors);
+    staging_.reserve(own_share(tensors));
   }
 }
 
@@ -134,7 +219,7 @@ Result<void> Checkpoints::save(const Snapshot& snapshot) {
                                       .seed = static_cast<std::uint64_t>(parts_.config.seed),
                                       .run = parts_.run.id()}));
   saver_->start({.name = name,
-                 .parts = staging_.copy(snapshot.tensors),
+                 .parts = staging_.copy(own_share(snapshot.tensors)),
                  .state = snapshot.state,
                  .memory = nullptr});
   last_place_ = place;
@@ -164,7 +249,7 @@ void Checkpoints::clear_fast_folder() {
   const Path fast = checkpoint_folders(parts_.config, parts_.run.path()).fast;
   saver_.reset();
   std::error_code ignored;
-  if (!fast.empty()) {
+  if (!fast.empty() && parts_.group.is_first()) {
     std::filesystem::remove_all(fast, ignored);
   }
 }
@@ -197,7 +282,9 @@ void Checkpoints::take_reports() {
       last_error_ = report.result.error();
       const std::string text = fmt::format("checkpoint {} was not saved: {}", report.name,
                                            report.result.error().message);
-      warn("{}; training goes on, the older ones are untouched", text);
+      if (parts_.group.is_first()) {
+        warn("{}; training goes on, the older ones are untouched", text);
+      }
       parts_.run.alert("checkpoint not saved", text, track::AlertLevel::Error);
       continue;
     }

@@ -16,6 +16,7 @@
 #include "config/interval.h"
 #include "core/result.h"
 #include "core/stopwatch.h"
+#include "dist/process_group.h"
 #include "track/run.h"
 #include "train/reporter.h"
 #include "train/save_interval.h"
@@ -48,11 +49,16 @@ class Checkpoints {
     std::int64_t durable_step = -1;  // of the checkpoint that was resumed from
     bool more_is_better = true;      // of the best metric
     std::uint64_t size_bytes = 0;    // of one checkpoint
-    std::int64_t ranks = 1;
+    dist::ProcessGroup& group;
   };
 
   // An error when the disk cannot hold even one.
   static Result<std::unique_ptr<Checkpoints>> make(const Parts& parts);
+
+  // The other ranks may be gone: a save that waits for them is given up.
+  ~Checkpoints();
+  Checkpoints(const Checkpoints&) = delete;
+  Checkpoints& operator=(const Checkpoints&) = delete;
 
   // Before training: the memory that saves are copied to.
   void reserve(const std::vector<TensorGroup>& tensors);
@@ -85,6 +91,8 @@ class Checkpoints {
  private:
   explicit Checkpoints(const Parts& parts);
 
+  Result<void> start_saver(const checkpoint::Folders& folders);
+  std::vector<TensorGroup> own_share(const std::vector<TensorGroup>& tensors) const;
   void take_reports();
   void choose(double cost_s);
   void tell_interval();
@@ -93,6 +101,9 @@ class Checkpoints {
   Parts parts_;
   config::SaveInterval every_;
   Staging staging_;
+  std::int64_t writers_ = 1;  // ranks that write each checkpoint together
+  // Shared: the saver's thread uses it.
+  std::shared_ptr<dist::Mailbox> mailbox_;
   std::unique_ptr<checkpoint::Saver> saver_;
   Stopwatch since_start_;
   Stopwatch since_save_;

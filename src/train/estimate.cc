@@ -166,7 +166,7 @@ void print_text(const Sizes& sizes, const config::Config& config,
 Result<void> run_estimate(const config::LoadedConfig& config, const EstimateOptions& options) {
   return catch_torch([&]() -> Result<void> {
     gpu::open();
-    const auto setup = KEDGE_TRY(make_setup(*config));
+    const auto setup = KEDGE_TRY(make_setup(*config, dist::make_single_process_group()));
     Sizes sizes;
     sizes.parameters = static_cast<std::uint64_t>(nn::count_parameters(*setup->model));
     sizes.weights = bytes_of(parameters_and_buffers(*setup->model));

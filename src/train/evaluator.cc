@@ -9,6 +9,15 @@
 #include "train/precision.h"
 
 namespace kedge::train {
+namespace {
+
+bool is_true_anywhere(dist::ProcessGroup& group, bool is_true) {
+  std::vector<double> counts = {is_true ? 1.0 : 0.0};
+  dist::sum_over_ranks(group, counts);
+  return counts.front() > 0;
+}
+
+}  // namespace
 
 Evaluator::Evaluator(data::Loader& loader, InputMaker& make_inputs, const nn::Loss& loss,
                      const Preparation& preparation, Options options)
@@ -47,11 +56,15 @@ Result<Evaluation> Evaluator::run(nn::Model& model, const std::string& prefix,
       keep_predictions(*batch, scores, evaluation.predictions);
     }
     if (options_.should_stop) {
-      if (auto reason = options_.should_stop()) {
-        return fail(ErrorKind::Interrupted, std::move(*reason));
+      const std::optional<std::string> reason = options_.should_stop();
+      if (is_true_anywhere(group, reason.has_value())) {
+        return fail(ErrorKind::Interrupted, reason.value_or("another rank was asked to stop"));
       }
     }
   }
+  std::vector<double> counts = {static_cast<double>(evaluation.skipped)};
+  dist::sum_over_ranks(group, counts);
+  evaluation.skipped = static_cast<std::int64_t>(counts.front());
   evaluation.metrics = meters.read(prefix, group);
   if (options_.with_confusion && !is_language) {
     evaluation.confusion = meters.read_confusion();

@@ -84,6 +84,13 @@ Metrics Meters::read(const std::string& prefix, dist::ProcessGroup& group) {
   return metrics;
 }
 
+void Meters::move_to_first(dist::ProcessGroup& group) {
+  group.all_reduce_sum(sums_);
+  if (!group.is_first()) {
+    sums_.zero_();
+  }
+}
+
 std::vector<std::vector<std::int64_t>> Meters::read_confusion() const {
   const at::Tensor counts = confusion_.cpu();
   const auto* value = counts.data_ptr<std::int64_t>();

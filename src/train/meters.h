@@ -37,6 +37,9 @@ class Meters {
   // The sums so far, live: a run that is resumed inside an epoch goes on with them.
   nn::NamedTensors state() const { return {{"sums", sums_}}; }
 
+  // Moves the sums of all ranks to rank 0: what is saved in the middle of an epoch is of all.
+  void move_to_first(dist::ProcessGroup& group);
+
   // counts[i][j]: samples of class i predicted as j, over all ranks. Call after read().
   std::vector<std::vector<std::int64_t>> read_confusion() const;
 

@@ -15,6 +15,17 @@ std::optional<c10::ScalarType> autocast_type(config::Precision precision) {
   }
 }
 
+c10::ScalarType input_type(config::Precision precision) {
+  switch (precision) {
+    case config::Precision::Bf16Pure:
+      return c10::kBFloat16;
+    case config::Precision::Fp64:
+      return c10::kDouble;
+    default:
+      return c10::kFloat;
+  }
+}
+
 Autocast::Autocast(c10::Device device, std::optional<c10::ScalarType> type)
     : device_(device.type()), is_on_(type.has_value()) {
   if (is_on_) {

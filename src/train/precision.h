@@ -13,6 +13,9 @@ namespace kedge::train {
 // The type that autocast uses, or nothing when the precision needs none.
 std::optional<c10::ScalarType> autocast_type(config::Precision precision);
 
+// The type of images where they go into the model.
+c10::ScalarType input_type(config::Precision precision);
+
 class Autocast {
  public:
   Autocast(c10::Device device, std::optional<c10::ScalarType> type);

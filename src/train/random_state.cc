@@ -52,4 +52,37 @@ Result<void> restore_random_state(const checkpoint::TensorFile& saved, at::Devic
   return {};
 }
 
+Result<void> share_random_state(dist::ProcessGroup& group, const checkpoint::Checkpoint* saved,
+                                at::Device device) {
+  for (auto& [name, generator] : generators(device)) {
+    at::Tensor own;
+    {
+      const std::lock_guard lock(generator.mutex());
+      own = generator.get_state();
+    }
+    // Row r: whether rank r's state was saved, then its bytes.
+    at::Tensor states = torch::zeros({group.size(), own.numel() + 1}, torch::kByte);
+    for (std::int64_t rank = 0; saved != nullptr && rank < group.size(); ++rank) {
+      const checkpoint::TensorView* view =
+          find_tensor(saved->part("rng"), rank == 0 ? name : fmt::format("{}.{}", name, rank));
+      if (view != nullptr && static_cast<std::int64_t>(view->bytes.size()) == own.numel()) {
+        states[rank][0] = 1;
+        states[rank].slice(0, 1).copy_(nn::to_tensor(*view).view({-1}));
+      }
+    }
+    group.broadcast(states);
+    const at::Tensor mine = states[group.rank()];
+    if (mine[0].item<std::uint8_t>() == 1) {
+      const std::lock_guard lock(generator.mutex());
+      generator.set_state(mine.slice(0, 1).clone().view(own.sizes()));
+    }
+  }
+  return {};
+}
+
+void seed_rank(std::uint64_t seed, std::int64_t rank) {
+  constexpr std::uint64_t kStride = 0x9e3779b97f4a7c15;  // far apart, whatever the seed
+  torch::manual_seed(seed + static_cast<std::uint64_t>(rank) * kStride);
+}
+
 }  // namespace kedge::train

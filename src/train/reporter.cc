@@ -27,7 +27,7 @@ std::string class_name(const Preparation& preparation, std::int64_t label) {
 
 Result<std::unique_ptr<Reporter>> Reporter::make(track::Run& run, const std::string& log_file) {
   std::unique_ptr<Reporter> reporter(new Reporter(run));
-  if (!log_file.empty()) {
+  if (!log_file.empty() && !run.is_silent()) {
     reporter->log_path_ = log_file;
     reporter->log_file_ =
         OwnedFd(::open(log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
@@ -39,6 +39,9 @@ Result<std::unique_ptr<Reporter>> Reporter::make(track::Run& run, const std::str
 }
 
 void Reporter::say(std::string_view line) {
+  if (run_.is_silent()) {
+    return;
+  }
   if (bar_) {
     bar_->clear();
   }
@@ -105,7 +108,15 @@ void Reporter::evaluation(std::int64_t step, const Evaluation& evaluation,
 
 void Reporter::start_bar(std::string title, std::int64_t total, std::string item_name,
                          std::int64_t first) {
-  bar_ = std::make_unique<Progress>(std::move(title), total, std::move(item_name), first);
+  if (!run_.is_silent()) {
+    bar_ = std::make_unique<Progress>(std::move(title), total, std::move(item_name), first);
+  }
+}
+
+void Reporter::advance(std::int64_t done, std::int64_t items, double loss) {
+  if (bar_ && bar_->advance(done, items)) {
+    bar_->draw(fmt::format("loss {:.4f}", loss));
+  }
 }
 
 }  // namespace kedge::train

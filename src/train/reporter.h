@@ -30,7 +30,7 @@ struct EpochFacts {
 
 class Reporter {
  public:
-  // `log_file` gets a line per epoch as well; empty: none.
+  // `log_file` gets a line per epoch as well; empty: none. Of a silent run nothing is told.
   static Result<std::unique_ptr<Reporter>> make(track::Run& run, const std::string& log_file);
 
   void say(std::string_view line);
@@ -43,7 +43,7 @@ class Reporter {
   void start_bar(std::string title, std::int64_t total, std::string item_name,
                  std::int64_t first = 0);
 
-  Progress* bar() { return bar_.get(); }
+  void advance(std::int64_t done, std::int64_t items, double loss);
 
   void end_bar() { bar_.reset(); }
 

@@ -14,11 +14,15 @@
 #include "core/signals.h"
 #include "core/units.h"
 #include "gpu/plugin.h"
+#include "launch/rank_board.h"
+#include "launch/rank_place.h"
+#include "launch/rank_supervisor.h"
 #include "launch/time_limit.h"
 #include "nn/dropout.h"
 #include "train/checkpoints.h"
 #include "train/device.h"
 #include "train/precision.h"
+#include "train/ranks.h"
 #include "train/resumption.h"
 #include "train/setup.h"
 #include "train/simulated_crash.h"
@@ -217,8 +221,9 @@ void say_resumption(Reporter& reporter, const Resumption& resumption, const trac
 Result<void> train_in_run(const config::LoadedConfig& config, Setup& setup, track::Run& run,
                           const Start& start) {
   const auto reporter = KEDGE_TRY(Reporter::make(run, config->track.log_file));
-  LearningRate learning_rate = KEDGE_TRY(LearningRate::make(
-      config->schedule, config->optimizer.lr, horizon_of(*config, *setup.train_loader)));
+  const ScaledRate scaled = scale_rate(*config, setup.group->size());
+  LearningRate learning_rate = KEDGE_TRY(
+      LearningRate::make(scaled.schedule, scaled.peak, horizon_of(*config, *setup.train_loader)));
   StopRule stop(*config, start.signals, launch::find_time_limit(), start.time);
   stop.stop_after(start.options.stop_after_step);
   const SimulatedCrash crash(KEDGE_TRY(config::parse_crash(config->train.simulate_crash)), run.id(),
@@ -238,6 +243,9 @@ Result<void> train_in_run(const config::LoadedConfig& config, Setup& setup, trac
     reporter->say(note);
   }
   say_facts(*reporter, *config, setup, run);
+  if (const std::string ranks = describe_ranks(*config, *setup.group); !ranks.empty()) {
+    reporter->say("ranks    " + ranks);
+  }
   if (!stop.limit_text().empty()) {
     reporter->say("limit    " + stop.limit_text());
   }
@@ -271,8 +279,12 @@ Result<void> train_in_run(const config::LoadedConfig& config, Setup& setup, trac
       }
     }
   }
+  const bool is_resumed = start.resumption && start.resumption->newest.checkpoint;
+  KEDGE_TRY(trainer.share_state(is_resumed ? &*start.resumption->newest.checkpoint : nullptr));
   std::vector<track::AttemptFacts> attempts = track::list_attempts(run.path());
-  attempts.pop_back();  // this one
+  if (!attempts.empty()) {
+    attempts.pop_back();  // this one
+  }
   checkpoints = KEDGE_TRY(Checkpoints::make({.config = *config,
                                              .device = setup.device,
                                              .run = run,
@@ -281,41 +293,67 @@ Result<void> train_in_run(const config::LoadedConfig& config, Setup& setup, trac
                                              .durable_step = durable_step,
                                              .more_is_better = trainer.is_more_better(),
                                              .size_bytes = trainer.state_bytes(),
-                                             .ranks = setup.group->size()}));
+                                             .group = *setup.group}));
   const TrainSummary summary = KEDGE_TRY(trainer.run(*checkpoints));
   checkpoints->clear_fast_folder();
   const std::uint64_t peak_bytes = peak_memory_bytes(setup.device);
   if (const std::string saves = checkpoints->summary(); !saves.empty()) {
     reporter->say("saved    " + saves);
   }
+  const RankTimes times = gather_times(*setup.group);
   say_summary(*reporter, summary, peak_bytes, run);
-  run.finish(track::RunState::Finished, summary_json(summary, peak_bytes));
+  nlohmann::json facts = summary_json(summary, peak_bytes);
+  facts["ranks"] = setup.group->size();
+  facts["data_share"] = times.data_share;
+  facts["exchange_share"] = times.exchange_share;
+  if (!setup.group->is_alone()) {
+    reporter->say(
+        fmt::format("ranks    {:.0f}% of the time waiting for each other, {:.0f}% for "
+                    "data{}{}",
+                    times.exchange_share * 100, times.data_share * 100,
+                    times.stragglers.empty() ? "" : "; ", times.stragglers));
+  }
+  run.finish(track::RunState::Finished, facts);
   return {};
 }
 
-}  // namespace
-
-Result<void> run_training(const config::LoadedConfig& config, const TrainingOptions& options) {
+Result<void> train_as_rank(const config::LoadedConfig& config, const TrainingOptions& options) {
   KEDGE_TRY(check_checkpoint_name(*config));
   const StopSignals signals;
-  RunPlan plan = KEDGE_TRY(plan_run(config, signals));
-  if (plan.finished) {
-    say("run '{}' is finished: {} epochs, {} steps; raise train.epochs or train.max_steps to go on",
-        config->run.id, plan.finished->epoch, plan.finished->step);
+  gpu::open();
+  auto group = KEDGE_TRY(join_ranks(config));
+  RunPlan plan;
+  if (group->is_first()) {
+    plan = KEDGE_TRY(plan_run(config, signals));
+  }
+  if (dist::broadcast_text(*group, plan.finished ? "finished" : "") == "finished") {
+    if (group->is_first()) {
+      say("run '{}' is finished: {} epochs, {} steps; raise train.epochs or train.max_steps to go "
+          "on",
+          config->run.id, plan.finished->epoch, plan.finished->step);
+    }
     return {};
   }
-  if (!plan.resumption) {
+  if (group->is_first() && !plan.resumption) {
     KEDGE_TRY(check_dropout(config));
   }
   Start start{.resumption = std::move(plan.resumption),
               .signals = signals,
               .time = StopRule::Clock::now(),
               .options = options};
-  gpu::open();
   std::unique_ptr<track::Run> run;
   const auto attempt = [&]() -> Result<void> {
-    const auto setup = KEDGE_TRY(make_setup(*config));
-    run = KEDGE_TRY(open_run(config, *setup, start));
+    const auto setup = KEDGE_TRY(make_setup(*config, std::move(group)));
+    if (setup->group->is_first()) {
+      run = KEDGE_TRY(open_run(config, *setup, start));
+    }
+    run = share_run(*setup->group, std::move(run));
+    launch::show_run(run->id());
+    if (const auto incident = launch::find_environment_variable(launch::kIncidentVariable);
+        incident && !incident->empty()) {
+      run->alert("ranks were started again", *incident, track::AlertLevel::Warning);
+      run->console(*incident);
+    }
     return train_in_run(config, *setup, *run, start);
   };
   Result<void> result = catch_torch(attempt);
@@ -324,6 +362,17 @@ Result<void> run_training(const config::LoadedConfig& config, const TrainingOpti
     run->console(result.error().message);
     run->finish(is_saved ? track::RunState::Interrupted : track::RunState::Failed,
                 {{is_saved ? "stopped" : "error", result.error().message}});
+  }
+  return result;
+}
+
+}  // namespace
+
+Result<void> run_training(const config::LoadedConfig& config, const TrainingOptions& options) {
+  launch::offer_stacks();
+  const Result<void> result = catch_torch([&] { return train_as_rank(config, options); });
+  if (result) {
+    launch::show_phase(launch::RankPhase::Done);
   }
   return result;
 }

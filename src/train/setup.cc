@@ -14,6 +14,7 @@
 #include "train/device.h"
 #include "train/first_image.h"
 #include "train/precision.h"
+#include "train/random_state.h"
 #include "train/saved_model.h"
 
 namespace kedge::train {
@@ -56,6 +57,9 @@ Result<std::unique_ptr<nn::Model>> make_trained_model(const config::Config& conf
   if (setup.precision == config::Precision::Bf16Pure) {
     model->to(at::kBFloat16);
   }
+  if (setup.precision == config::Precision::Fp64) {
+    model->to(at::kDouble);
+  }
   if (config.train.channels_last && !setup.preparation.task.is_language()) {
     use_channels_last(*model);
   }
@@ -89,6 +93,13 @@ Result<void> check_train_images(const config::Config& config, const Setup& setup
                 "end both lists with the same size, for example `resize 32 32`");
   }
   return {};
+
+// The batch of each rank and of all, from the number that the config gives.
+void set_batch_size(const config::Config& config, std::int64_t given,
+                    data::LoaderOptions& options) {
+  const bool is_global = config.dist.batch == config::BatchMeaning::Global;
+  options.batch_size = is_global ? (given + options.ranks - 1) / options.ranks : given;
+  options.global_batch = is_global ? given : given * options.ranks;
 }
 
 data::LoaderOptions loader_options(const config::Config& config, const Setup& setup) {
@@ -159,13 +170,12 @@ Result<void> place_data(const config::Config& config, Setup& setup) {
 
 void make_input_makers(const config::Config& config, Setup& setup) {
   InputMaker::Options options{.device = setup.device,
-                              .type = at::kFloat,
+                              .type = input_type(setup.precision),
                               .channels_last = config.train.channels_last,
                               .place = setup.place_images ? &*setup.place_images : nullptr};
   // Autocast would convert what goes into the first layer; a TorchScript file may do more with it.
-  if (setup.precision == config::Precision::Bf16Pure ||
-      (setup.precision == config::Precision::Bf16 && setup.device.is_cuda() &&
-       config.model.file.empty())) {
+  if (setup.precision == config::Precision::Bf16 && setup.device.is_cuda() &&
+      config.model.file.empty()) {
     options.type = at::kBFloat16;
   }
   options.resident = setup.train_resident ? &*setup.train_resident : nullptr;
@@ -180,6 +190,7 @@ void make_loaders(const config::Config& config, Setup& setup) {
     return resident ? std::optional(resident->shape) : std::nullopt;
   };
   options.placed = shape_of(setup.train_resident);
+  set_batch_size(config, config.loader.batch_size, options);
   setup.train_loader =
       std::make_unique<data::Loader>(*setup.data.train, setup.train_pipeline, options);
   if (setup.data.val != nullptr && setup.data.val->size() > 0) {
@@ -187,7 +198,7 @@ void make_loaders(const config::Config& config, Setup& setup) {
     options.shuffle = false;
     options.drop_last = false;
     if (config.loader.eval_batch_size > 0) {
-      options.batch_size = config.loader.eval_batch_size;
+      set_batch_size(config, config.loader.eval_batch_size, options);
     }
     setup.val_loader =
         std::make_unique<data::Loader>(*setup.data.val, setup.eval_pipeline, options);
@@ -196,10 +207,11 @@ void make_loaders(const config::Config& config, Setup& setup) {
 
 }  // namespace
 
-Result<std::unique_ptr<Setup>> make_setup(const config::Config& config) {
+Result<std::unique_ptr<Setup>> make_setup(const config::Config& config,
+                                          std::unique_ptr<dist::ProcessGroup> group) {
   auto setup = std::make_unique<Setup>();
+  setup->group = std::move(group);
   apply_compute_settings(config);
-  setup->group = dist::make_single_process_group();
   setup->device = KEDGE_TRY(choose_device(config.train.device));
   if (setup->device.is_cuda() && gpu::plugin() != nullptr) {
     gpu::plugin()->leave_default_stream();
@@ -216,6 +228,9 @@ Result<std::unique_ptr<Setup>> make_setup(const config::Config& config) {
   setup->preparation = KEDGE_TRY(prepare(config, *setup->data.train, setup->eval_pipeline));
   setup->model = KEDGE_TRY(make_trained_model(config, *setup));
   KEDGE_TRY(check_train_images(config, *setup));
+  if (!setup->group->is_first()) {
+    seed_rank(static_cast<std::uint64_t>(config.seed), setup->group->rank());
+  }
   setup->optimizer = KEDGE_TRY(make_optimizer(*setup->model, config.optimizer));
   KEDGE_TRY(place_data(config, *setup));
   make_input_makers(config, *setup);

@@ -43,7 +43,9 @@ struct Setup {
   std::unique_ptr<dist::ProcessGroup> group;
 };
 
-// Nothing is written; an error says which value of the config cannot be had.
-Result<std::unique_ptr<Setup>> make_setup(const config::Config& config);
+// Nothing is written; an error says which value of the config cannot be had. The ranks of `group`
+// each make theirs.
+Result<std::unique_ptr<Setup>> make_setup(const config::Config& config,
+                                          std::unique_ptr<dist::ProcessGroup> group);
 
 }  // namespace kedge::train

@@ -6,6 +6,8 @@
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
 
+#include "dist/process_group.h"
+#include "launch/rank_board.h"
 #include "nn/torch_error.h"
 
 namespace kedge::train {
@@ -25,6 +27,9 @@ Result<void> catch_torch(const std::function<Result<void>()>& work) {
                 kMemoryHint);
   } catch (const std::bad_alloc&) {
     return fail(ErrorKind::Unavailable, "this machine is out of memory", kMemoryHint);
+  } catch (const dist::PeerError& error) {
+    launch::show_phase(launch::RankPhase::Lost);
+    return fail(ErrorKind::Unavailable, error.what(), "its own messages say why");
   } catch (const std::exception& error) {
     return fail(ErrorKind::Io, "libtorch: " + nn::torch_message(error));
   }

@@ -8,6 +8,7 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
+#include "launch/rank_board.h"
 #include "train/device.h"
 #include "train/gradients.h"
 #include "train/nonfinite.h"
@@ -60,6 +61,14 @@ Trainer::Trainer(TrainerParts parts)
       rate_.found_inf = scaler_->found_inf();
     }
   }
+  if (!is_alone()) {
+    const config::DistConfig& dist = config_.dist;
+    parallel_.emplace(
+        parts.group, trainable_,
+        DataParallelOptions{.bucket_bytes = dist.bucket.value,
+                            .is_bf16 = dist.compression == config::Compression::Bf16});
+    agreement_.emplace(parts.group);
+  }
 }
 
 Result<TrainSummary> Trainer::run(Checkpoints& checkpoints) {
@@ -74,9 +83,8 @@ Result<TrainSummary> Trainer::run(Checkpoints& checkpoints) {
     }
     KEDGE_TRY(train_epoch());
     KEDGE_TRY(end_epoch());
-    if (const auto reason = parts_.stop.reason(state_.step, checkpoints_->reserve_s());
-        reason && !is_over()) {
-      return stop(*reason);
+    if (!is_over() && should_stop_here()) {
+      return stop(stop_reason_.value_or("another rank was asked to stop"));
     }
   }
   const double train_seconds = std::max(state_.train_seconds, 1e-9);
@@ -96,6 +104,7 @@ Result<TrainSummary> Trainer::run(Checkpoints& checkpoints) {
 }
 
 Result<void> Trainer::train_epoch() {
+  parts_.train_loader.start_epoch(state_.epoch, state_.batch, state_.position);
   const std::int64_t batches = parts_.train_loader.batches_per_epoch();
   const std::int64_t accumulate = config_.train.accumulate;
   const bool is_language = parts_.preparation.task.is_language();
@@ -107,26 +116,27 @@ Result<void> Trainer::train_epoch() {
   if (state_.batch == 0) {
     meters_.reset();
   }
-  parts_.train_loader.start_epoch(state_.epoch, state_.batch);
   std::int64_t items = 0;
   while (!is_out_of_steps()) {
-    const auto batch = KEDGE_TRY(parts_.train_loader.next());
+    const launch::TimedPhase training(launch::RankPhase::Compute, launch::own_slot().train_us);
+    const auto batch = KEDGE_TRY(next_batch());
     if (batch == nullptr) {
       break;
     }
     const std::int64_t index = state_.batch;
     const bool is_last_of_group = (index + 1) % accumulate == 0 || index + 1 == batches;
+    if (is_last_of_group) {
+      ask_others();
+    }
     // The last group of an epoch may hold fewer batches; its mean is over those.
     const std::int64_t group_start = index / accumulate * accumulate;
     KEDGE_TRY(learn(*batch, std::min(accumulate, batches - group_start), is_last_of_group));
-    state_.see(batch->indices, batch->skipped);
+    state_.see(*batch);
     items += batch->count * std::max<std::int64_t>(batch->context, 1);
     if (is_last_of_group) {
       KEDGE_TRY(at_step_boundary());
     }
-    if (parts_.reporter.bar()->advance(state_.batch, items)) {
-      parts_.reporter.bar()->draw(fmt::format("loss {:.4f}", shown_loss_));
-    }
+    parts_.reporter.advance(state_.batch, items, shown_loss_);
   }
   KEDGE_TRY(take_logged_loss());
   synchronize(parts_.device);
@@ -141,15 +151,14 @@ Result<void> Trainer::at_step_boundary() {
     return fail(ErrorKind::Unavailable, "another process has taken this run over",
                 "this one stops without saving; the other goes on");
   }
+  launch::show_step(state_.epoch, state_.step);
+  const Agreement::Wish answer = take_answer();
+  if (answer.stop) {
+    return stop(stop_reason_.value_or("another rank was asked to stop"));
+  }
   // After the last batch the end of the epoch is about to be saved, with its score.
   const bool is_last_batch = state_.batch == parts_.train_loader.batches_per_epoch();
-  const double reserve_s = checkpoints_->reserve_s();
-  if (const auto reason = is_last_batch ? parts_.stop.reason(reserve_s)
-                                        : parts_.stop.reason(state_.step, reserve_s)) {
-    return stop(*reason);
-  }
-  const bool is_due = checkpoints_->is_due(state_.step);
-  return is_due && !is_last_batch ? save(std::nullopt) : Result<void>();
+  return answer.save && !is_last_batch ? save(std::nullopt) : Result<void>();
 }
 
 Result<void> Trainer::take_logged_loss() {
@@ -184,6 +193,7 @@ Result<void> Trainer::check_finite(const Metrics& metrics) const {
 
 Result<void> Trainer::end_epoch() {
   state_.epoch_seconds = epoch_seconds_before_ + epoch_watch_.seconds();
+  move_counts_to_first();
   Metrics metrics = meters_.read("train/", parts_.group);
   const std::int64_t every = config_.train.eval_every;
   const std::int64_t finished = state_.epoch + 1;
@@ -207,7 +217,11 @@ Result<void> Trainer::end_epoch() {
         found->second, more_is_better(config::Goal::Auto, config_.schedule.metric));
   }
   consider_stopping(metrics);
-  if (is_best || is_over() || checkpoints_->is_due_after_epoch(state_.step, state_.epoch)) {
+  bool is_due = checkpoints_->is_due_after_epoch(state_.step, state_.epoch);
+  if (agreement_) {
+    is_due = agreement_->exchange({.save = is_due}).save;
+  }
+  if (is_best || is_over() || is_due) {
     KEDGE_TRY(save(score));
   }
   return is_over() ? checkpoints_->finish() : Result<void>();
@@ -247,6 +261,8 @@ void Trainer::consider_stopping(const Metrics& metrics) {
 }
 
 Result<Metrics> Trainer::validate() {
+  const launch::TimedPhase validating(launch::RankPhase::Validating, validate_us_);
+  share_buffers();
   if (ema_) {
     ema_->apply();
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -19,7 +20,9 @@
 #include "nn/loss.h"
 #include "nn/model.h"
 #include "track/run.h"
+#include "train/agreement.h"
 #include "train/checkpoints.h"
+#include "train/data_parallel.h"
 #include "train/delayed_scalar.h"
 #include "train/ema.h"
 #include "train/evaluator.h"
@@ -82,6 +85,10 @@ class Trainer {
   // a start, to try whether that is noticed: see kStatePieces.
   Result<void> restore(const checkpoint::Checkpoint& saved, const std::set<std::string>& dropped);
 
+  // Every rank takes over what rank 0 has: weights, optimizer, counters. Before run(), on all
+  // ranks.
+  Result<void> share_state(const checkpoint::Checkpoint* restored);
+
   // A checkpoint of the training as it is now, at once; for verify-resume.
   Result<void> write(const Path& path);
 
@@ -102,6 +109,8 @@ class Trainer {
 
  private:
   Result<void> train_epoch();
+  Result<std::unique_ptr<data::Batch>> next_batch();
+
   Result<void> at_step_boundary();
 
   // trainer_step.cc
@@ -130,6 +139,19 @@ class Trainer {
   Result<void> save(std::optional<double> score);
   std::unexpected<Error> stop(const std::string& reason);
   bool is_over() const;  // no epoch comes after the finished ones
+
+  // Of many ranks; alone they do nothing, or what the config says.
+  bool is_alone() const { return parts_.group.is_alone(); }
+
+  void ask_others();
+  Agreement::Wish take_answer();
+  bool should_stop_here();
+  void set_share(const data::Batch& batch);
+  at::Tensor mean_over_ranks(const at::Tensor& loss);
+  void share_buffers();
+  void move_counts_to_first();
+  std::vector<TensorGroup> joined_tensors();
+
   bool is_out_of_steps() const;
   bool is_stopped_early() const;
 
@@ -146,6 +168,12 @@ class Trainer {
   std::optional<LossScaler> scaler_;
   std::string best_metric_;
   TrainerState state_;
+  std::optional<DataParallel> parallel_;  // with many ranks, and the next two
+  std::optional<Agreement> agreement_;
+  std::optional<std::string> stop_reason_;  // this rank's own
+  double batch_share_ = 1;                  // of the samples of this batch on all ranks
+  std::atomic<std::int64_t> validate_us_{0};
+  std::atomic<std::int64_t> save_us_{0};
   Stopwatch epoch_watch_;
   double epoch_seconds_before_ = 0;  // of this epoch, in earlier attempts
   Metrics last_metrics_;

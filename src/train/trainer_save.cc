@@ -6,6 +6,7 @@
 
 #include "config/render.h"
 #include "core/log.h"
+#include "launch/rank_board.h"
 #include "train/random_state.h"
 #include "train/restore.h"
 #include "train/saved_model.h"
@@ -59,11 +60,16 @@ nlohmann::json Trainer::describe(std::optional<double> score) {
 Result<void> Trainer::save(std::optional<double> score) {
   // What was logged up to this step must be in the log before a checkpoint says it is done.
   KEDGE_TRY(take_logged_loss());
+  const launch::TimedPhase saving(launch::RankPhase::Saving, save_us_);
+  move_counts_to_first();
+  share_buffers();
   if (state_.batch > 0) {
     state_.epoch_seconds = epoch_seconds_before_ + epoch_watch_.seconds();
   }
-  return checkpoints_->save(
-      {.tensors = tensors(), .state = describe(score), .step = state_.step, .epoch = state_.epoch});
+  return checkpoints_->save({.tensors = joined_tensors(),
+                             .state = describe(score),
+                             .step = state_.step,
+                             .epoch = state_.epoch});
 }
 
 Result<void> Trainer::write(const Path& path) {
@@ -77,6 +83,7 @@ Result<void> Trainer::restore(const checkpoint::Checkpoint& saved,
   KEDGE_TRY(restored.restore(saved.state()));
   if (dropped.contains("position")) {
     restored.batch = 0;
+    restored.position = 0;
   }
   if (dropped.contains("best")) {
     restored.best = state_.best;

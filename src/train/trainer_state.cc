@@ -44,21 +44,22 @@ void restore_best(Best& best, const nlohmann::json& json) {
 
 }  // namespace
 
-void TrainerState::see(const std::vector<std::int64_t>& indices, std::int64_t skipped_samples) {
-  const std::span<const std::uint8_t> bytes(reinterpret_cast<const std::uint8_t*>(indices.data()),
-                                            indices.size() * sizeof(std::int64_t));
-  const std::array<std::uint64_t, 2> chain = {samples_hash, xxh3_64(bytes)};
-  samples_hash = xxh3_64({reinterpret_cast<const std::uint8_t*>(chain.data()), sizeof(chain)});
+void TrainerState::see(const data::Batch& seen) {
+  for (std::size_t i = 0; i < seen.indices.size(); ++i) {
+    const std::array<std::int64_t, 3> place = {epoch, seen.positions[i], seen.indices[i]};
+    samples_hash += xxh3_64({reinterpret_cast<const std::uint8_t*>(place.data()), sizeof(place)});
+  }
   ++batch;
-  const std::int64_t count = std::ssize(indices);
-  samples += count;
-  epoch_samples += count;
-  epoch_skipped += skipped_samples;
+  position += seen.global_count;
+  samples += seen.count;
+  epoch_samples += seen.count;
+  epoch_skipped += seen.skipped;
 }
 
 void TrainerState::end_epoch() {
   ++epoch;
   batch = 0;
+  position = 0;
   skipped = std::max(skipped, epoch_skipped);
   train_seconds += epoch_seconds;
   epoch_samples = 0;
@@ -83,6 +84,7 @@ nlohmann::json TrainerState::to_json() const {
   best_json["epoch"] = best_epoch;
   return {{"epoch", epoch},
           {"batch", batch},
+          {"position", position},
           {"step", step},
           {"samples", samples},
           {"epoch_samples", epoch_samples},
@@ -101,6 +103,7 @@ Result<void> TrainerState::restore(const nlohmann::json& json) {
   try {
     json.at("epoch").get_to(epoch);
     json.at("batch").get_to(batch);
+    json.at("position").get_to(position);
     json.at("step").get_to(step);
     json.at("samples").get_to(samples);
     json.at("epoch_samples").get_to(epoch_samples);

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/result.h"
+#include "data/loader.h"
 #include "train/best.h"
 #include "train/meters.h"
 
@@ -19,15 +20,20 @@ struct TrainerState {
 
   std::int64_t epoch = 0;  // finished epochs
   std::int64_t batch = 0;  // batches of the current epoch that are learnt
-  std::int64_t step = 0;   // finished optimizer steps
+  // Where the next batch begins in the epoch's order. It is batch times the size of a batch, unless
+  // the epoch was begun with another number of ranks.
+  std::int64_t position = 0;
+  std::int64_t step = 0;  // finished optimizer steps
 
   std::int64_t samples = 0;  // seen in all
   std::int64_t epoch_samples = 0;
   std::int64_t epoch_skipped = 0;
-  std::int64_t skipped = 0;        // most of an epoch that could not be decoded
-  std::uint64_t samples_hash = 0;  // of the samples seen, in their order
-  double train_seconds = 0;        // of finished epochs
-  double epoch_seconds = 0;        // of the current one
+  std::int64_t skipped = 0;  // most of an epoch that could not be decoded
+  // Of the samples seen and their places: a sum over them, so that the ranks' sums add up to that
+  // of one process.
+  std::uint64_t samples_hash = 0;
+  double train_seconds = 0;  // of finished epochs
+  double epoch_seconds = 0;  // of the current one
 
   Best best;
   std::int64_t best_epoch = 0;
@@ -36,7 +42,7 @@ struct TrainerState {
   std::vector<double> schedule;
 
   // Another batch has been learnt from.
-  void see(const std::vector<std::int64_t>& indices, std::int64_t skipped_samples);
+  void see(const data::Batch& seen);
 
   void end_epoch();
   void add_to_history(const Metrics& metrics);

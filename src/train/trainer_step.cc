@@ -39,6 +39,7 @@ Result<void> Trainer::learn(const data::Batch& batch, std::int64_t group_size,
                             bool is_last_of_group) {
   const std::int64_t step = state_.step + 1;
   set_rate();
+  set_share(batch);
   at::Tensor loss;
   // Every image of a batch may have been skipped; with many ranks the last may not reach all.
   if (batch.count > 0) {
@@ -59,9 +60,9 @@ Result<void> Trainer::learn(const data::Batch& batch, std::int64_t group_size,
   if (!is_last_of_group) {
     return {};
   }
-  if (loss.defined() && step % config_.train.log_every == 0) {
+  if (step % config_.train.log_every == 0 && (loss.defined() || !is_alone())) {
     KEDGE_TRY(take_logged_loss());
-    logged_loss_.start(loss, step);
+    logged_loss_.start(is_alone() ? loss : mean_over_ranks(loss), step);
   }
   state_.step = step;
   return {};
@@ -76,8 +77,14 @@ at::Tensor Trainer::learn_on_device(std::int64_t group_size, bool is_last_of_gro
     return loss.detach();  // the weights stay as they were when the loss was last good
   }
   at::Tensor scaled = group_size == 1 ? loss : loss / group_size;
+  if (!is_alone()) {
+    scaled = scaled * batch_share_;
+  }
   if (scaler_) {
     scaled = scaler_->scale(scaled);
+  }
+  if (parallel_ && is_last_of_group) {
+    parallel_->start();
   }
   scaled.backward();
   if (is_last_of_group) {
@@ -184,15 +191,8 @@ void Trainer::watch() {
 }
 
 void Trainer::reduce_gradients() {
-  if (parts_.group.size() == 1) {
-    return;
-  }
-  for (auto& [name, parameter] : trainable_) {
-    at::Tensor gradient = parameter.grad();
-    if (gradient.defined()) {
-      parts_.group.all_reduce_sum(gradient);
-      gradient.div_(static_cast<double>(parts_.group.size()));
-    }
+  if (parallel_) {
+    parallel_->finish();
   }
 }
 

@@ -1,13 +1,16 @@
 #include "nn/internal/layers.h"
 
+#include "nn/internal/batch_norm.h"
 #include "nn/internal/network.h"
+#include "nn/norm_sync.h"
 
 namespace kedge::nn {
 namespace {
 
-// Undefined where it cannot be fused. Statistics of the batch are only taken in training.
+// Undefined where it cannot be fused. Statistics of the batch are only taken in training, and those
+// of all ranks' batches not by one kernel.
 at::Tensor try_fused(torch::nn::BatchNorm2d& norm, NormStep step) {
-  if (fused_ops() == nullptr || !norm->is_training()) {
+  if (fused_ops() == nullptr || !norm->is_training() || norm_sum()) {
     return {};
   }
   step.weight = norm->weight;
@@ -27,13 +30,13 @@ at::Tensor norm_relu(torch::nn::BatchNorm2d& norm, const at::Tensor& x,
   if (at::Tensor y = try_fused(norm, {.x = x, .shortcut = shortcut, .relu = true}); y.defined()) {
     return y;
   }
-  at::Tensor y = norm(x);
+  at::Tensor y = batch_norm(*norm, x);
   return rectified(shortcut.defined() ? y.add_(shortcut) : y);
 }
 
 at::Tensor norm_only(torch::nn::BatchNorm2d& norm, const at::Tensor& x) {
   at::Tensor y = try_fused(norm, {.x = x});
-  return y.defined() ? y : norm(x);
+  return y.defined() ? y : batch_norm(*norm, x);
 }
 
 at::Tensor conv_norm_relu_pool(torch::nn::Conv2d& conv, torch::nn::BatchNorm2d& norm,
@@ -48,7 +51,7 @@ at::Tensor conv_norm_relu_pool(torch::nn::Conv2d& conv, torch::nn::BatchNorm2d& 
       return y;
     }
   }
-  return torch::max_pool2d(rectified(norm(conv(x))), 2);
+  return torch::max_pool2d(rectified(batch_norm(*norm, conv(x))), 2);
 }
 
 AddNormed add_norm(torch::nn::LayerNorm& norm, const at::Tensor& x, const at::Tensor& delta) {

@@ -1,6 +1,7 @@
 // A small BatchNorm network for MNIST-like images: two convolution stages, one linear layer.
 #include <array>
 
+#include "nn/internal/batch_norm.h"
 #include "nn/internal/modules.h"
 #include "nn/internal/network.h"
 #include "nn/internal/shape.h"
@@ -14,7 +15,7 @@ constexpr std::array kWindows{kConv, kPool2, kConv, kPool2};
 torch::nn::Sequential stage(std::int64_t in, std::int64_t out) {
   return torch::nn::Sequential(
       torch::nn::Conv2d(torch::nn::Conv2dOptions(in, out, kConv.kernel).padding(kConv.padding)),
-      torch::nn::BatchNorm2d(out), torch::nn::ReLU(torch::nn::ReLUOptions().inplace(true)),
+      BatchNorm2d(out), torch::nn::ReLU(torch::nn::ReLUOptions().inplace(true)),
       torch::nn::MaxPool2d(kPool2.kernel));
 }
 

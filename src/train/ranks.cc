@@ -1,0 +1,165 @@
+#include "train/ranks.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <torch/types.h>
+
+#include "dist/meeting.h"
+#include "launch/rank_board.h"
+#include "launch/rank_place.h"
+#include "launch/rank_report.h"
+#include "nn/norm_sync.h"
+#include "train/torch_guard.h"
+
+namespace kedge::train {
+namespace {
+
+std::chrono::milliseconds milliseconds_of(Seconds seconds) {
+  return std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(seconds.value));
+}
+
+// Before the libraries read them.
+void set_debug_variables() {
+  ::setenv("NCCL_DEBUG", "INFO", 0);
+  ::setenv("TORCH_CPP_LOG_LEVEL", "INFO", 0);
+  ::setenv("TORCH_DISTRIBUTED_DEBUG", "DETAIL", 0);
+}
+
+// Ranks with different configs would train on without a word and come to nothing.
+Result<void> compare_configs(const config::LoadedConfig& config, dist::ProcessGroup& group) {
+  const std::vector<std::string> hashes = dist::gather_texts(group, config.hash());
+  for (std::size_t rank = 1; rank < hashes.size(); ++rank) {
+    if (hashes[rank] != hashes.front()) {
+      return fail(ErrorKind::Usage, fmt::format("rank {} has another config than rank 0", rank),
+                  "start all ranks with the same file and the same values");
+    }
+  }
+  return {};
+}
+
+// Of several processes on one machine, each takes its share of the cores.
+void share_cores(const launch::RankPlace& place) {
+  const int ranks = static_cast<int>(std::max<std::int64_t>(1, place.local_size));
+  at::set_num_threads(std::max(1, at::get_num_threads() / ranks));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<dist::ProcessGroup>> join_ranks(const config::LoadedConfig& config) {
+  const auto place = KEDGE_TRY(launch::find_rank_place(launch::find_environment_variable));
+  if (!place || place->size == 1) {
+    return dist::make_single_process_group();
+  }
+  if (config->dist.debug) {
+    set_debug_variables();
+  }
+  // A supervisor, or whoever set OMP_NUM_THREADS, has done so already.
+  if (!launch::find_environment_variable("OMP_NUM_THREADS")) {
+    share_cores(*place);
+  }
+  std::unique_ptr<dist::ProcessGroup> group;
+  KEDGE_TRY(catch_torch([&]() -> Result<void> {
+    group = KEDGE_TRY(dist::meet({.place = *place,
+                                  .interface = config->dist.interface,
+                                  .init_timeout = milliseconds_of(config->dist.init_timeout),
+                                  .timeout = milliseconds_of(config->dist.timeout)}));
+    launch::show_phase(launch::RankPhase::Preparing);
+    return compare_configs(config, *group);
+  }));
+  if (config->dist.sync_batchnorm) {
+    // Shared: the function that is kept is copied.
+    std::shared_ptr<dist::ProcessGroup> norm = group->make_twin("norm");
+    nn::set_norm_sum(
+        [norm](at::Tensor& tensor) { norm->start_sum(tensor, launch::Collective::Norm)->wait(); });
+  }
+  return group;
+}
+
+std::unique_ptr<track::Run> share_run(dist::ProcessGroup& group, std::unique_ptr<track::Run> run) {
+  if (group.is_alone()) {
+    return run;
+  }
+  nlohmann::json names;
+  if (run != nullptr) {
+    names = {{"path", std::filesystem::absolute(run->path()).string()},
+             {"id", run->id()},
+             {"name", run->name()},
+             {"attempt", run->attempt()}};
+  }
+  names = nlohmann::json::parse(dist::broadcast_text(group, names.dump()));
+  if (run != nullptr) {
+    return run;
+  }
+  return track::Run::make_silent({.path = names.at("path").get<std::string>(),
+                                  .id = names.at("id"),
+                                  .name = names.at("name"),
+                                  .attempt = names.at("attempt")});
+}
+
+ScaledRate scale_rate(const config::Config& config, std::int64_t ranks) {
+  double scale = 1;
+  switch (config.dist.lr_scale) {
+    case config::RateScale::Linear:
+      scale = static_cast<double>(ranks);
+      break;
+    case config::RateScale::Sqrt:
+      scale = std::sqrt(static_cast<double>(ranks));
+      break;
+    case config::RateScale::None:
+      break;
+  }
+  ScaledRate scaled{.peak = config.optimizer.lr * scale, .schedule = config.schedule};
+  if (scale > 1 && config.dist.lr_warmup > 0) {
+    scaled.schedule.warmup = config.dist.lr_warmup;
+    scaled.schedule.warmup_start = 1 / scale;
+  }
+  return scaled;
+}
+
+std::string describe_ranks(const config::Config& config, const dist::ProcessGroup& group) {
+  if (group.is_alone()) {
+    return {};
+  }
+  const std::int64_t batch = config.loader.batch_size;
+  const bool is_global = config.dist.batch == config::BatchMeaning::Global;
+  return fmt::format(
+      "{}, over gloo; batches of {}", group.size(),
+      is_global ? fmt::format("{}, {:g} a rank", batch,
+                              static_cast<double>(batch) / static_cast<double>(group.size()))
+                : fmt::format("{}, {} a rank", batch * group.size(), batch));
+}
+
+RankTimes gather_times(dist::ProcessGroup& group) {
+  const launch::RankView own = launch::view_of(launch::own_slot(), group.rank());
+  const double whole = std::max(own.train_s, 1e-9);
+  RankTimes times{
+      .data_share = own.data_s / whole, .exchange_share = own.exchange_s / whole, .stragglers = ""};
+  if (group.is_alone()) {
+    return times;
+  }
+  const at::Tensor all = group.all_gather(torch::tensor(
+      {own.data_s, own.exchange_s, own.train_s, static_cast<double>(own.step)}, torch::kFloat64));
+  std::vector<launch::RankView> views;
+  for (std::int64_t rank = 0; rank < group.size(); ++rank) {
+    const auto* value = all[rank].const_data_ptr<double>();
+    views.push_back({.rank = rank,
+                     .host = "",
+                     .step = static_cast<std::int64_t>(value[3]),
+                     .data_s = value[0],
+                     .exchange_s = value[1],
+                     .train_s = value[2]});
+  }
+  times.stragglers = launch::render_stragglers(views);
+  return times;
+}
+
+}  // namespace kedge::train

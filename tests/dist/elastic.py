@@ -1,0 +1,245 @@
+#!/usr/bin/env python3
+"""Ranks that are killed, stopped, started by others, or resumed in another number.
+
+Usage: elastic.py [--bin FOLDER] [--kills N] [--seed S] [CLAIM...]
+"""
+
+import argparse
+import os
+import pathlib
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+from trainings import (
+    ROOT,
+    checkpoint_of,
+    clean_environment,
+    largest_difference,
+    read_part,
+    state_of,
+    train,
+    train_command,
+)
+
+# Dropout draws random numbers on every rank; 90 samples leave a last batch of 6.
+CONFIG = """
+data: {name: synthetic, samples: 100, image_size: 16, channels: 1, val_ratio: 0.1}
+model: {name: mlp, hidden: [64, 32], dropout: 0.2}
+loader: {batch_size: 12, workers: 0}
+optimizer: {name: adamw, lr: 0.001}
+train: {threads: 1, log_every: 1, eval_every: 3}
+checkpoint: {every: 5 steps, keep_last: 3}
+track: {predictions: 0, system_every: 0}
+dist: {restarts: 1000}
+"""
+CLOCKS = {"train_seconds", "epoch_seconds", "attempt", "run", "config"}
+PATIENCE_S = 120
+
+
+def wait_for(what: str, found, process=None):
+    """The first true answer of `found`."""
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
+        if answer := found():
+            return answer
+        if process is not None and process.poll() is not None:
+            sys.exit(f"it ended with {process.returncode} before {what}")
+        time.sleep(0.01)
+    return sys.exit(f"no {what} after {PATIENCE_S} s")
+
+
+def ranks_of(supervisor: int) -> dict:
+    """Rank -> pid of the processes that the supervisor has started."""
+    ranks = {}
+    try:
+        children = pathlib.Path(f"/proc/{supervisor}/task/{supervisor}/children").read_text()
+    except OSError:
+        return ranks
+    for pid in children.split():
+        try:
+            variables = pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        for variable in variables:
+            if variable.startswith(b"RANK="):
+                ranks[int(variable[5:])] = int(pid)
+    return ranks
+
+
+def step_of(folder: pathlib.Path, run: str) -> int:
+    """Of the newest checkpoint that is whole."""
+    try:
+        return state_of(checkpoint_of(folder, run))["step"]
+    except (OSError, ValueError):
+        return -1
+
+
+def expect_equal(one: pathlib.Path, other: pathlib.Path) -> None:
+    for part in ("model", "optimizer", "rng", "meters"):
+        if read_part(one, part) != read_part(other, part):
+            sys.exit(f"{part} of {one} and {other} differ")
+    first, second = state_of(one), state_of(other)
+    for key in first.keys() - CLOCKS:
+        if first[key] != second[key]:
+            sys.exit(f"{key} is {first[key]} in {one} and {second[key]} in {other}")
+
+
+def start(args, folder: pathlib.Path, run: str, *values: str) -> subprocess.Popen:
+    return subprocess.Popen(
+        train_command(args.kedge, folder, run, *values),
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=clean_environment(),
+        text=True,
+    )
+
+
+def a_killed_rank_costs_nothing(args, folder: pathlib.Path) -> None:
+    epochs = f"train.epochs={max(6, args.kills * 2)}"
+    train(args.kedge, folder, "whole", "dist.ranks=2", epochs)
+    chance = random.Random(args.seed)
+    process = start(args, folder, "killed", "dist.ranks=2", epochs)
+    for kill in range(args.kills):
+        before = step_of(folder, "killed")
+        wait_for("progress", lambda: step_of(folder, "killed") > before or process.poll() == 0)
+        time.sleep(chance.uniform(0, 0.3))
+        ranks = ranks_of(process.pid)
+        if process.poll() is not None or not ranks:
+            print(f"it was over after {kill} kills")
+            break
+        victim = chance.choice(sorted(ranks))
+        try:
+            os.kill(ranks[victim], signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+    output, _ = process.communicate(timeout=PATIENCE_S)
+    if process.returncode != 0:
+        sys.exit(f"the killed training ended with {process.returncode}:\n{output}")
+    if "was killed by signal 9" not in output:
+        sys.exit(f"nobody was told of the kills:\n{output}")
+    expect_equal(checkpoint_of(folder, "whole"), checkpoint_of(folder, "killed"))
+    print(f"{output.count('was killed by signal 9')} kills, and the weights are bit-equal")
+
+
+def a_stopped_rank_is_named(args, folder: pathlib.Path) -> None:
+    values = ("dist.ranks=3", "train.epochs=100000", "dist.stall=3s")
+    process = start(args, folder, "stopped", *values)
+    wait_for("a first checkpoint", lambda: step_of(folder, "stopped") > 0, process)
+    ranks = ranks_of(process.pid)
+    os.kill(ranks[1], signal.SIGSTOP)
+    stopped = time.monotonic()
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        if "rank 1 does not move" in line:
+            break
+    seconds = time.monotonic() - stopped
+    if "rank 1 does not move" not in lines[-1]:
+        sys.exit("nobody named rank 1:\n" + "".join(lines))
+    os.kill(ranks[1], signal.SIGCONT)
+    process.send_signal(signal.SIGTERM)
+    output, _ = process.communicate(timeout=PATIENCE_S)
+    if process.returncode != 85:
+        sys.exit(f"it ended with {process.returncode}:\n{output}")
+    if "stopped by a signal" not in output:
+        sys.exit(f"the report does not say what rank 1 does:\n{output}")
+    print(f"named after {seconds:.1f} s, and after SIGCONT and SIGTERM all was saved")
+
+
+def any_number_of_ranks_goes_on(args, folder: pathlib.Path) -> None:
+    """Saved with 4 ranks in the middle of an epoch; loaded with 1, 2, 3, 8."""
+    no_chance = ("model.dropout=0", "train.precision=fp64", "optimizer.name=sgd")
+    train(args.kedge, folder, "one", *no_chance, "train.epochs=3")
+    crash = ("train.simulate_crash=step 11", "checkpoint.async=false", "dist.restarts=0")
+    process = start(args, folder, "four", *no_chance, "dist.ranks=4", "train.epochs=3", *crash)
+    output, _ = process.communicate(timeout=PATIENCE_S)
+    if process.returncode != 128 + signal.SIGKILL:
+        sys.exit(f"it ended with {process.returncode}:\n{output}")
+    saved = checkpoint_of(folder, "four")
+    if len(list(saved.glob("model-*-of-00004.safetensors"))) < 2:
+        sys.exit(f"{saved} was not written by the ranks together")
+    runs = folder / "runs/default"
+    for ranks in (1, 2, 3, 8):
+        run = f"four-{ranks}"
+        shutil.copytree(runs / "four", runs / run, symlinks=True)
+        output = train(
+            args.kedge, folder, run, *no_chance, "train.epochs=3", f"dist.ranks={ranks}"
+        )
+        if "step 10, epoch 2" not in output:
+            sys.exit(f"{ranks} ranks did not go on from step 10:\n{output}")
+        end, whole = checkpoint_of(folder, run), checkpoint_of(folder, "one")
+        difference, tensor = largest_difference(end, whole)
+        if difference > 1e-9:
+            sys.exit(f"{tensor} of {end} differs by {difference:.1e}")
+        for key in ("samples", "samples_hash", "step", "epoch"):
+            if state_of(end)[key] != state_of(whole)[key]:
+                sys.exit(f"{key} is {state_of(end)[key]}, not {state_of(whole)[key]}")
+    subprocess.run(
+        [str(args.kedge), "ckpt", "reshard", str(saved), str(folder / "joined")],
+        check=True,
+        capture_output=True,
+    )
+    if read_part(saved, "model") != read_part(folder / "joined", "model"):
+        sys.exit("the checkpoint that was written again has other weights")
+    print("saved with 4 ranks, went on with 1, 2, 3 and 8: each sample once, the same weights")
+
+
+def torchruns_variables_make_a_rank(args, folder: pathlib.Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    processes = []
+    for rank in range(2):
+        variables = {
+            **clean_environment(),
+            "RANK": str(rank),
+            "WORLD_SIZE": "2",
+            "LOCAL_RANK": str(rank),
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": str(port),
+        }
+        command = train_command(args.kedge, folder, "by-hand", "train.epochs=1")
+        processes.append(
+            subprocess.Popen(command, cwd=folder, env=variables, stderr=subprocess.PIPE, text=True)
+        )
+    outputs = [process.communicate(timeout=PATIENCE_S)[1] for process in processes]
+    if any(process.returncode for process in processes):
+        sys.exit("a rank failed:\n" + "\n".join(outputs))
+    if "ranks    2" not in outputs[0] or "epoch 1/1" in outputs[1]:
+        sys.exit("not rank 0 alone reports:\n" + "\n".join(outputs))
+    print("two processes with torchrun's variables train as one")
+
+
+CLAIMS = [
+    a_killed_rank_costs_nothing,
+    a_stopped_rank_is_named,
+    any_number_of_ranks_goes_on,
+    torchruns_variables_make_a_rank,
+]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("claims", nargs="*", default=[claim.__name__ for claim in CLAIMS])
+    parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/bin")
+    parser.add_argument("--kills", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    args.kedge = args.bin.resolve() / "kedge"
+    for claim in CLAIMS:
+        if claim.__name__ in args.claims:
+            folder = pathlib.Path(tempfile.mkdtemp(prefix="kedge-ranks-"))
+            (folder / "config.yaml").write_text(CONFIG)
+            claim(args, folder)
+            shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()
