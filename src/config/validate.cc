@@ -80,6 +80,8 @@ Result<void> validate(const LoadedConfig& loaded) {
   rules.refuse(c.dist.min_nodes > c.dist.nodes, "dist.min_nodes", "is more than dist.nodes");
   rules.refuse(c.dist.lr_warmup > 0 && c.schedule.warmup > 0, "dist.lr_warmup",
                "schedule.warmup already warms up; give one of the two");
+  rules.refuse(c.dist.sync_batchnorm && c.data.on_error == OnError::Skip, "dist.sync_batchnorm",
+               "cannot be with data.on_error: skip: a rank may be left without a sample");
   rules.refuse(c.dist.bucket.value == 0, "dist.bucket", "must be above 0");
   return rules.result();
 }

@@ -51,8 +51,7 @@ class Loader::Impl {
       const std::lock_guard lock(mutex_);
       ++generation_;
       epoch_ = epoch;
-      start_ =
-          first_position < 0 ? BatchMaker::Start{} : BatchMaker::Start{first_batch, first_position};
+      start_ = first_position < 0 ? EpochStart{} : EpochStart{first_batch, first_position};
       next_to_make_ = first_batch;
       next_to_give_ = first_batch;
       end_ = std::max(first_batch, batches_per_epoch());
@@ -114,7 +113,7 @@ class Loader::Impl {
         return;
       }
       const std::int64_t number = next_to_make_++;
-      const BatchMaker::Place place{epoch_, number, start_};
+      const BatchPlace place{epoch_, number, start_};
       const std::int64_t generation = generation_;
       lock.unlock();
       MadeBatch batch = maker_.make(place, scratch);
@@ -136,7 +135,7 @@ class Loader::Impl {
   bool is_stopping_ = false;
   std::int64_t generation_ = 0;
   std::int64_t epoch_ = 0;
-  BatchMaker::Start start_;  // of the epoch, where it goes on with batches of another size
+  EpochStart start_;  // of the epoch, where it goes on with batches of another size
   std::int64_t next_to_make_ = 0;
   std::int64_t next_to_give_ = 0;
   std::int64_t end_ = 0;

@@ -58,7 +58,8 @@ void InputMaker::stage(const data::Batch& batch) {
             .channels = batch.channels,
             .context = batch.context,
             .labels = nullptr,
-            .indices = {}};
+            .indices = {},
+            .positions = {}};
   samples_ =
       send(over(batch.samples, {batch.count * bytes_per_sample(batch)}, at::kByte), sample_slot_);
   if (batch.context == 0) {

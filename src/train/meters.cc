@@ -63,11 +63,13 @@ void Meters::add(const at::Tensor& loss, const at::Tensor& scores, const at::Ten
 }
 
 Metrics Meters::read(const std::string& prefix, dist::ProcessGroup& group) {
-  group.all_reduce_sum(sums_);
+  // A copy: what this rank has counted is still its own, and may be saved as such.
+  at::Tensor all = group.is_alone() ? sums_ : sums_.clone();
+  group.all_reduce_sum(all);
   if (options_.with_confusion) {
     group.all_reduce_sum(confusion_);
   }
-  const at::Tensor sums = sums_.cpu();
+  const at::Tensor sums = all.cpu();
   const auto* value = sums.data_ptr<double>();
   const double count = std::max(value[1], 1.0);
   Metrics metrics;

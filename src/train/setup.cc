@@ -93,6 +93,7 @@ Result<void> check_train_images(const config::Config& config, const Setup& setup
                 "end both lists with the same size, for example `resize 32 32`");
   }
   return {};
+}
 
 // The batch of each rank and of all, from the number that the config gives.
 void set_batch_size(const config::Config& config, std::int64_t given,
@@ -205,6 +206,25 @@ void make_loaders(const config::Config& config, Setup& setup) {
   }
 }
 
+// BatchNorm over all ranks needs a sample on each: one without would leave the others waiting.
+Result<void> check_last_batch(const config::Config& config, const Setup& setup) {
+  const std::int64_t ranks = setup.group->size();
+  if (ranks == 1 || !config.dist.sync_batchnorm || config.loader.drop_last) {
+    return {};
+  }
+  const std::int64_t batch = config.dist.batch == config::BatchMeaning::Global
+                                 ? config.loader.batch_size
+                                 : config.loader.batch_size * ranks;
+  const std::int64_t last = setup.data.train->size() % batch;
+  if ((last > 0 && last < ranks) || batch < ranks) {
+    return fail(
+        ErrorKind::Usage,
+        fmt::format("dist.sync_batchnorm: the last batch has {} samples for {} ranks", last, ranks),
+        "set loader.drop_last=true, or another loader.batch_size");
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Setup>> make_setup(const config::Config& config,
@@ -235,6 +255,7 @@ Result<std::unique_ptr<Setup>> make_setup(const config::Config& config,
   KEDGE_TRY(place_data(config, *setup));
   make_input_makers(config, *setup);
   make_loaders(config, *setup);
+  KEDGE_TRY(check_last_batch(config, *setup));
   KEDGE_TRY(check_metric_names(config, setup->preparation, setup->val_loader != nullptr));
   return setup;
 }

@@ -26,14 +26,14 @@ std::int64_t BatchMaker::global_batch() const {
   return options_.global_batch > 0 ? options_.global_batch : options_.batch_size * options_.ranks;
 }
 
-std::int64_t BatchMaker::batches_per_epoch(Start start) const {
+std::int64_t BatchMaker::batches_per_epoch(EpochStart start) const {
   const std::int64_t left = std::max<std::int64_t>(0, dataset_.size() - start.position);
   const bool has_short = !options_.drop_last && left % global_batch() != 0;
   return start.batch + left / global_batch() + (has_short ? 1 : 0);
 }
 
 Result<void> BatchMaker::check() const {
-  if (options_.drop_last && dataset_.size() > 0 && batches_per_epoch() == 0) {
+  if (options_.drop_last && dataset_.size() > 0 && batches_per_epoch({}) == 0) {
     return fail(ErrorKind::Usage,
                 fmt::format("a batch of {} on {} rank(s) is larger than the {} samples, and "
                             "loader.drop_last leaves out the only batch",
@@ -43,7 +43,7 @@ Result<void> BatchMaker::check() const {
   return {};
 }
 
-BatchMaker::Span BatchMaker::positions(const Place& place) const {
+BatchMaker::Span BatchMaker::positions(const BatchPlace& place) const {
   const std::int64_t ranks = options_.ranks;
   const std::int64_t global = global_batch();
   const std::int64_t first = place.start.position + (place.number - place.start.batch) * global;
@@ -125,7 +125,7 @@ Result<void> BatchMaker::add_tokens(const Sample& sample, Batch& batch) const {
   return {};
 }
 
-Result<std::unique_ptr<Batch>> BatchMaker::make(const Place& place, Sample& scratch) const {
+Result<std::unique_ptr<Batch>> BatchMaker::make(const BatchPlace& place, Sample& scratch) const {
   auto batch = std::make_unique<Batch>();
   const bool is_image = dataset_.info().kind == SampleKind::Image;
   if (is_image) {

@@ -14,6 +14,18 @@
 
 namespace kedge::data {
 
+// Where an epoch begins: its batch `batch` at `position` of the order.
+struct EpochStart {
+  std::int64_t batch = 0;
+  std::int64_t position = 0;
+};
+
+struct BatchPlace {
+  std::int64_t epoch = 0;
+  std::int64_t number = 0;
+  EpochStart start = {};
+};
+
 class BatchMaker {
  public:
   BatchMaker(const Dataset& dataset, const Pipeline& pipeline, LoaderOptions options);
@@ -22,24 +34,12 @@ class BatchMaker {
 
   std::int64_t global_batch() const;
 
-  // Of an epoch whose batch `start.batch` begins at `start.position`.
-  struct Start {
-    std::int64_t batch = 0;
-    std::int64_t position = 0;
-  };
-
-  std::int64_t batches_per_epoch(Start start = {}) const;
+  std::int64_t batches_per_epoch(EpochStart start) const;
 
   // Usage when the options and the data set give no batch at all.
   Result<void> check() const;
 
-  struct Place {
-    std::int64_t epoch = 0;
-    std::int64_t number = 0;
-    Start start = {};
-  };
-
-  Result<std::unique_ptr<Batch>> make(const Place& place, Sample& scratch) const;
+  Result<std::unique_ptr<Batch>> make(const BatchPlace& place, Sample& scratch) const;
 
  private:
   struct Span {
@@ -49,7 +49,7 @@ class BatchMaker {
   };
 
   // The positions of the epoch that this rank takes of a global batch.
-  Span positions(const Place& place) const;
+  Span positions(const BatchPlace& place) const;
 
   Random random_at(std::int64_t epoch, std::int64_t position) const;
   Result<void> add_placement(std::int64_t index, Random random, Batch& batch) const;

@@ -1,5 +1,6 @@
 #include "launch/internal/line_socket.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>

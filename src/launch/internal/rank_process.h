@@ -53,11 +53,9 @@ class RankProcess {
   RankProcess() = default;
 
   struct Pid {
-    Pid() = default;
-
+    Pid() : value(-1) {}
     Pid(Pid&& other) noexcept : value(std::exchange(other.value, -1)) {}
-
-    pid_t value = -1;
+    pid_t value;
   };
 
   std::int64_t rank_ = 0;
