@@ -10,12 +10,6 @@
 
 namespace kedge::config {
 
-enum class Backend : std::uint8_t { Auto, Gloo, Nccl };
-
-constexpr std::array<std::string_view, 3> enum_names(Backend) {
-  return {"auto", "gloo", "nccl"};
-}
-
 enum class BatchMeaning : std::uint8_t { Global, PerRank };
 
 constexpr std::array<std::string_view, 2> enum_names(BatchMeaning) {
@@ -46,7 +40,6 @@ struct DistConfig {
   std::int64_t min_nodes = 0;
   std::string endpoint = "";
   std::string interface = "";
-  Backend backend = Backend::Auto;
   BatchMeaning batch = BatchMeaning::Global;
   RateScale lr_scale = RateScale::None;
   std::int64_t lr_warmup = 0;
@@ -58,7 +51,6 @@ struct DistConfig {
   Seconds timeout = {300};
   Seconds stall = {20};
   std::int64_t restarts = 3;
-  Seconds replica_every = {0};
   bool debug = false;
 
   void describe(Section& s) {
@@ -71,9 +63,8 @@ struct DistConfig {
             "host:port of the first machine, where the others meet; empty: from Slurm, or "
             "MASTER_ADDR and MASTER_PORT");
     s.field("interface", interface,
-            "the network interface to talk over, e.g. ib0; empty: the one on the way to the "
-            "endpoint");
-    s.field("backend", backend, "gloo on the cpu, nccl on GPUs; auto: by the device");
+            "the network interface to talk over, e.g. ib0; empty: the fastest in whose network all "
+            "ranks are");
     s.field("batch", batch,
             "whether loader.batch_size is the batch of all ranks together (the result does not "
             "depend on their number) or of each");
@@ -96,10 +87,8 @@ struct DistConfig {
     s.field("stall", stall, "report which rank hangs after so long without a step", above(0));
     s.field("restarts", restarts,
             "how often failed ranks are started again without getting further", at_least(0));
-    s.field("replica_every", replica_every,
-            "keep a copy of the training in the memory of each machine (/dev/shm) this often, to "
-            "restart from after a crash; 0: none");
-    s.field("debug", debug, "let NCCL and Gloo print what they do, as NCCL_DEBUG=INFO does");
+    s.field("debug", debug,
+            "let c10d and NCCL print what they do, as TORCH_CPP_LOG_LEVEL and NCCL_DEBUG=INFO ask");
   }
 };
 

@@ -49,6 +49,12 @@ auto exchange(launch::Collective what, Action&& action) {
   }
 }
 
+// While a rank waits in one, the board says so.
+class Waiting {
+ private:
+  launch::TimedPhase phase_{launch::RankPhase::Exchange, launch::own_slot().exchange_us};
+};
+
 class BackendWork : public Work {
  public:
   BackendWork(c10::intrusive_ptr<c10d::Work> work, launch::Collective what)
@@ -128,6 +134,7 @@ class BackendGroup : public ProcessGroup {
   std::int64_t size() const override { return origin_.size; }
 
   void all_reduce_sum(at::Tensor& tensor) override {
+    const Waiting waiting;
     start_sum(tensor, launch::Collective::Sum)->wait();
   }
 
@@ -139,6 +146,7 @@ class BackendGroup : public ProcessGroup {
   }
 
   void broadcast(at::Tensor& tensor, std::int64_t root) override {
+    const Waiting waiting;
     constexpr auto kWhat = launch::Collective::Broadcast;
     exchange(kWhat, [&] {
       std::vector<at::Tensor> tensors = {tensor};
@@ -149,6 +157,7 @@ class BackendGroup : public ProcessGroup {
   }
 
   at::Tensor all_gather(const at::Tensor& tensor) override {
+    const Waiting waiting;
     constexpr auto kWhat = launch::Collective::Gather;
     std::vector<std::vector<at::Tensor>> outputs(1);
     for (int i = 0; i < origin_.size; ++i) {
@@ -162,6 +171,7 @@ class BackendGroup : public ProcessGroup {
   }
 
   void barrier() override {
+    const Waiting waiting;
     constexpr auto kWhat = launch::Collective::Barrier;
     exchange(kWhat, [&] { return BackendWork(backend_->barrier(), kWhat); }).wait();
   }

@@ -3,6 +3,7 @@
 #include <torch/types.h>
 
 #include "core/result.h"
+#include "launch/rank_board.h"
 
 namespace kedge::train {
 
@@ -19,7 +20,10 @@ void Agreement::start(Wish own) {
 
 Agreement::Wish Agreement::take() {
   KEDGE_CHECK(work_ != nullptr, "an answer has a question");
-  work_->wait();
+  {
+    const launch::TimedPhase waiting(launch::RankPhase::Exchange, launch::own_slot().exchange_us);
+    work_->wait();
+  }
   work_.reset();
   const auto* wishes = wishes_.const_data_ptr<std::int64_t>();
   return {.stop = wishes[0] > 0, .save = wishes[1] > 0};

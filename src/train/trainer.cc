@@ -74,6 +74,7 @@ Trainer::Trainer(TrainerParts parts)
 Result<TrainSummary> Trainer::run(Checkpoints& checkpoints) {
   checkpoints_ = &checkpoints;
   checkpoints.reserve(tensors());
+  launch::show_phase(launch::RankPhase::Compute);
   const Stopwatch watch;
   while (!is_over()) {
     if (parts_.crash.epoch() == state_.epoch + 1) {

@@ -40,6 +40,9 @@ Result<void> Trainer::learn(const data::Batch& batch, std::int64_t group_size,
   const std::int64_t step = state_.step + 1;
   set_rate();
   set_share(batch);
+  if (config_.dist.buffers == config::BufferSync::Step) {
+    share_buffers();
+  }
   at::Tensor loss;
   // Every image of a batch may have been skipped; with many ranks the last may not reach all.
   if (batch.count > 0) {

@@ -121,9 +121,10 @@ def a_cut_network_ends_in_a_report_and_a_restart(machines, args, folder) -> None
     )
     if difference > 1e-9:
         sys.exit(f"{tensor} differs by {difference:.1e} from one process")
+    cut_state, whole_state = (state_of(checkpoint_of(folder, run)) for run in ("cut", "whole"))
     for key in ("samples", "samples_hash"):
-        if state_of(checkpoint_of(folder, "cut"))[key] != state_of(checkpoint_of(folder, "whole"))[key]:
-            sys.exit(f"{key} is not that of one process")
+        if cut_state[key] != whole_state[key]:
+            sys.exit(f"{key} is {cut_state[key]}, not {whole_state[key]}")
     print(f"reported {reported:.0f} s after the cut; joined again and finished; the same weights")
 
 

@@ -144,6 +144,8 @@ else
   part cli python3 tests/cli/run.py
   part kills python3 tests/resume/kill.py --kills 20
   part faults python3 tests/resume/faults.py
+  part parity python3 tests/dist/parity.py
+  part ranks python3 tests/dist/elastic.py
   part sweeps python3 tests/sweep/agents.py build/bin/kedge
   slurm_part
   gpu_part

@@ -81,9 +81,9 @@ std::string readable_frame(std::string_view frame) {
 
 // Rank 0 says what is true of all; the rank that failed first says why, and that others miss it is
 // no news.
-constexpr auto kUnsaid = std::to_array<std::string_view>(
-    {"another rank is gone or hangs", "its own messages say why", ": stopped at step ",
-     "run the same command again to go on"});
+constexpr auto kUnsaid =
+    std::to_array<std::string_view>({"another rank is gone or hangs", "its own messages say why",
+                                     ": stopped at step ", "run the same command again to go on"});
 
 void print_of_rank(std::int64_t rank, std::string_view line) {
   if (std::ranges::none_of(kUnsaid, [&](std::string_view text) { return line.contains(text); })) {

@@ -54,7 +54,9 @@ class RankProcess {
 
   struct Pid {
     Pid() : value(-1) {}
+
     Pid(Pid&& other) noexcept : value(std::exchange(other.value, -1)) {}
+
     pid_t value;
   };
 
