@@ -40,20 +40,20 @@ Result<Evaluation> Evaluator::run(nn::Model& model, const std::string& prefix,
   loader_.start_epoch(0);
   while (auto batch = KEDGE_TRY(loader_.next())) {
     evaluation.skipped += batch->skipped;
-    if (batch->count == 0) {
-      continue;
-    }
-    const Inputs inputs = make_inputs_(*batch);
-    at::Tensor scores;
-    at::Tensor loss;
-    {
-      const Autocast autocast(options_.device, options_.autocast);
-      scores = model.forward(inputs.x);
-      loss = loss_(scores, inputs.y);
-    }
-    meters.add(loss, scores, inputs.y);
-    if (!is_language && std::ssize(evaluation.predictions) < options_.prediction_count) {
-      keep_predictions(*batch, scores, evaluation.predictions);
+    // Not left out by a rank without a sample: the question below is for all of them.
+    if (batch->count > 0) {
+      const Inputs inputs = make_inputs_(*batch);
+      at::Tensor scores;
+      at::Tensor loss;
+      {
+        const Autocast autocast(options_.device, options_.autocast);
+        scores = model.forward(inputs.x);
+        loss = loss_(scores, inputs.y);
+      }
+      meters.add(loss, scores, inputs.y);
+      if (!is_language && std::ssize(evaluation.predictions) < options_.prediction_count) {
+        keep_predictions(*batch, scores, evaluation.predictions);
+      }
     }
     if (options_.should_stop) {
       const std::optional<std::string> reason = options_.should_stop();
