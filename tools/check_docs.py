@@ -77,7 +77,8 @@ def missing_line(expected: str, output: str) -> str | None:
 
 def run_page(blocks: list[Block], root: pathlib.Path, bin_folder: pathlib.Path) -> list[str]:
     errors = []
-    with tempfile.TemporaryDirectory(prefix="kedge-docs-") as folder:
+    # A job that a page left running may still write.
+    with tempfile.TemporaryDirectory(prefix="kedge-docs-", ignore_cleanup_errors=True) as folder:
         environment = {
             key: value for key, value in os.environ.items() if not key.startswith("KEDGE_")
         }
