@@ -16,7 +16,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ADDED = re.compile(r'calls\.(?:read|write)\(Method::(\w+), "([^"]+)"')
 QUICK = re.compile(r'calls\.write_quick\("([^"]+)"')
-PREFIXED = re.compile(r'calls\.add\(Method::(\w+), (?:prefix \+ )?"([^"]+)"')
+PREFIXED = re.compile(r'calls\.add(?:_raw)?\(Method::(\w+), (?:prefix \+ )?"([^"]+)"')
 
 
 def calls_of_sources() -> list[tuple[str, str]]:
@@ -36,7 +36,7 @@ def calls_of_sources() -> list[tuple[str, str]]:
         for method, call in PREFIXED.findall(text):
             if call.startswith(("/ajax-api", "/get-artifact", "/model-versions", "/version")):
                 found.append((method.upper(), call))
-            elif path.name in ("traces.cc", "artifacts.cc"):
+            elif path.name in ("traces.cc", "artifacts.cc", "artifact_parts.cc"):
                 found.append((method.upper(), prefix + call))
     for method in ("PUT", "GET", "DELETE"):
         found.append((method, "/api/2.0/mlflow-artifacts/artifacts/{path...}"))
