@@ -12,7 +12,7 @@
 #include "core/result.h"
 #include "launch/supervise.h"
 #include "sweep/agent.h"
-#include "sweep/sweep_folder.h"
+#include "sweep/sweep.h"
 
 namespace kedge::cli {
 namespace {
@@ -21,11 +21,15 @@ const VerbHelp kHelp = {
     .usage = "kedge agent ID [options]",
     .text =
         "Works on a sweep: takes a trial, runs it, takes the next, until there are no more. "
-        "Any number of agents\nmay, on any machine that sees the folder. A trial whose agent "
+        "Any number of agents\nmay, on any machine that sees the folder or the server. A trial "
+        "whose agent "
         "died is given out again and goes on.",
     .flags = {{"--count", "N", "at most so many trials (no limit)"},
               {"--wait", "", "stay while other agents still work, in case they die"},
               {"--any-code", "", "go on although the program has changed since the sweep was made"},
+              {"--runs", "DIR", "the folder of runs, where the sweep is on a server (runs)"},
+              kServerFlag,
+              kTokenFlag,
               kSweepDirFlag,
               kJsonFlag}};
 
@@ -35,7 +39,7 @@ Result<int> work(const Arguments& arguments) {
     return fail(ErrorKind::Usage, "--count must be at least 1");
   }
   const launch::HeldSignals signals;
-  auto folder = KEDGE_TRY(open_sweep_of(arguments));
+  const auto sweep = KEDGE_TRY(open_sweep_of(arguments));
   sweep::AgentOptions options;
   if (count > 0) {
     options.count = count;
@@ -44,7 +48,7 @@ Result<int> work(const Arguments& arguments) {
   options.any_code = arguments.has("--any-code");
   options.kedge = own_program();
   options.say = [](std::string_view line) { say("kedge: {}", line); };
-  const auto report = KEDGE_TRY(sweep::run_agent(folder, options, signals));
+  const auto report = KEDGE_TRY(sweep::run_agent(*sweep, options, signals));
   say("kedge: agent ends after {} trials: {}", report.trials, report.end);
   if (arguments.has("--json")) {
     fmt::print(

@@ -14,7 +14,7 @@
 #include "search/importance.h"
 #include "search/seeds.h"
 #include "search/trial.h"
-#include "sweep/sweep_folder.h"
+#include "sweep/sweep.h"
 #include "sweep/trial_table.h"
 
 namespace kedge::cli {
@@ -27,6 +27,8 @@ const VerbHelp kHelp = {
         "permutation\nimportance, and the share of the variance that each explains by itself; "
         "each with its 95% interval.",
     .flags = {{"--seeds", "KEY", "compare settings over the seeds in this parameter instead"},
+              kServerFlag,
+              kTokenFlag,
               kSweepDirFlag,
               kJsonFlag}};
 
@@ -120,17 +122,17 @@ void print_seeds(const search::SeedReport& report, bool as_json) {
 }
 
 Result<void> show(const Arguments& arguments) {
-  auto folder = KEDGE_TRY(open_sweep_of(arguments));
+  const auto sweep = KEDGE_TRY(open_sweep_of(arguments));
   std::vector<search::Trial> trials;
-  for (const sweep::TrialView& view : KEDGE_TRY(folder.read_trials())) {
+  for (const sweep::TrialView& view : KEDGE_TRY(sweep->read_trials())) {
     trials.push_back(view.trial);
   }
   const bool as_json = arguments.has("--json");
   if (const std::string key = arguments.value("--seeds"); !key.empty()) {
-    print_seeds(KEDGE_TRY(search::compare_seeds(folder.plan().metric, trials, key)), as_json);
+    print_seeds(KEDGE_TRY(search::compare_seeds(sweep->plan().metric, trials, key)), as_json);
     return {};
   }
-  search::SweepPlan plan = folder.plan();
+  search::SweepPlan plan = sweep->plan();
   if (plan.method == "list") {
     plan.space = search::space_of(trials);
   }

@@ -1,5 +1,7 @@
 // `kedge sweep stop`, `pause`, `resume`, `cancel`, `retry` and `merge`.
+#include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -8,6 +10,7 @@
 
 #include "cli/shared/arguments.h"
 #include "cli/sweep.h"
+#include "core/file.h"
 #include "core/log.h"
 #include "core/result.h"
 #include "search/propose.h"
@@ -34,7 +37,7 @@ constexpr Word kWords[] = {
 };
 
 Result<void> retry(const Arguments& arguments) {
-  auto folder = KEDGE_TRY(open_sweep_of(arguments));
+  const auto sweep = KEDGE_TRY(open_sweep_of(arguments));
   const bool all_failed = arguments.has("--failed");
   std::set<std::int64_t> numbers;
   for (const std::string& text : arguments.values("--trial")) {
@@ -44,7 +47,7 @@ Result<void> retry(const Arguments& arguments) {
     return fail(ErrorKind::Usage, "say which trials: --failed, or --trial N");
   }
   std::int64_t count = 0;
-  for (const sweep::TrialView& view : KEDGE_TRY(folder.read_trials())) {
+  for (const sweep::TrialView& view : KEDGE_TRY(sweep->read_trials())) {
     const bool is_failed = view.trial.state == search::TrialState::Failed;
     const bool is_meant = (all_failed && is_failed) || numbers.contains(view.trial.number);
     if (!is_meant) {
@@ -56,48 +59,61 @@ Result<void> retry(const Arguments& arguments) {
                               "again",
                               view.trial.number));
     }
-    count += KEDGE_TRY(folder.retry(view.trial.number)) ? 1 : 0;
+    count += KEDGE_TRY(sweep->retry(view.trial.number)) ? 1 : 0;
   }
-  say("kedge: {} trials are open again; `kedge agent {}` works on them", count, folder.facts().id);
+  say("kedge: {} trials are open again; `kedge agent {}` works on them", count, sweep->facts().id);
   return {};
+}
+
+// Where the first sweep is: one that exists, or a copy on a server of the second.
+Result<std::unique_ptr<sweep::Sweep>> open_target(const Arguments& arguments) {
+  const auto& words = arguments.positionals();
+  if (words.size() == 2) {
+    return open_sweep(arguments, words[0]);
+  }
+  const auto server = server_of(arguments);
+  if (words.size() != 1 || !server) {
+    return fail(ErrorKind::Usage, "merge needs two sweeps, or one and a server",
+                "kedge sweep merge INTO FROM; kedge sweep merge FROM --server URL");
+  }
+  const auto from =
+      KEDGE_TRY(sweep::SweepFolder::open(words[0], arguments.value("--dir", "sweeps")));
+  const std::string text = KEDGE_TRY(read_file(from->path() / from->facts().file));
+  return KEDGE_TRY(sweep::RemoteSweep::copy(KEDGE_TRY(place_of(*server, arguments)), *from, text));
 }
 
 // Finished trials of the second sweep become trials of the first, unless it has their values.
 Result<void> merge(const Arguments& arguments) {
-  if (arguments.positionals().size() != 2) {
-    return fail(ErrorKind::Usage, "merge needs two sweeps", "kedge sweep merge INTO FROM");
-  }
-  const std::string dir = arguments.value("--dir", "sweeps");
-  auto into = KEDGE_TRY(sweep::SweepFolder::open(arguments.positionals()[0], dir));
-  auto from = KEDGE_TRY(sweep::SweepFolder::open(arguments.positionals()[1], dir));
-  if (into.plan().metric.name != from.plan().metric.name ||
-      into.plan().metric.goal != from.plan().metric.goal) {
+  const auto into = KEDGE_TRY(open_target(arguments));
+  const auto from = KEDGE_TRY(
+      sweep::SweepFolder::open(arguments.positionals().back(), arguments.value("--dir", "sweeps")));
+  if (into->plan().metric.name != from->plan().metric.name ||
+      into->plan().metric.goal != from->plan().metric.goal) {
     return fail(ErrorKind::Usage, fmt::format("the sweeps have different metrics: '{}' and '{}'",
-                                              into.plan().metric.name, from.plan().metric.name));
+                                              into->plan().metric.name, from->plan().metric.name));
   }
   std::int64_t count = 0;
-  for (const sweep::TrialView& view : KEDGE_TRY(from.read_trials())) {
+  for (const sweep::TrialView& view : KEDGE_TRY(from->read_trials())) {
     if (view.trial.state != search::TrialState::Finished) {
       continue;
     }
     const std::string identity = search::identity_of(view.trial.values);
     for (;;) {
-      const auto here = KEDGE_TRY(into.read_trials());
-      bool is_known = false;
-      for (const sweep::TrialView& known : here) {
-        is_known = is_known || search::identity_of(known.trial.values) == identity;
-      }
+      const auto here = KEDGE_TRY(into->read_trials());
+      const bool is_known = std::ranges::any_of(here, [&](const sweep::TrialView& known) {
+        return search::identity_of(known.trial.values) == identity;
+      });
       const auto number = static_cast<std::int64_t>(here.size()) + 1;
       if (is_known) {
         break;
       }
-      if (KEDGE_TRY(into.add_finished(number, view, from.facts().id))) {
+      if (KEDGE_TRY(into->add_finished(number, view, from->facts().id))) {
         ++count;
         break;
       }
     }
   }
-  say("kedge: {} trials of {} are now also in {}", count, from.facts().id, into.facts().id);
+  say("kedge: {} trials of {} are now also in {}", count, from->facts().id, into->place());
   return {};
 }
 
@@ -122,15 +138,16 @@ int run_sweep_control(const std::string& word, Args args) {
     ++meant;
   }
   const std::string usage = fmt::format("kedge sweep {} ID [options]", word);
-  const VerbHelp help = {.usage = usage, .text = meant->text, .flags = {kSweepDirFlag}};
+  const VerbHelp help = {
+      .usage = usage, .text = meant->text, .flags = {kServerFlag, kTokenFlag, kSweepDirFlag}};
   return with_arguments(args, help, [&](const Arguments& arguments) -> Result<void> {
-    const auto folder = KEDGE_TRY(open_sweep_of(arguments));
-    const auto before = KEDGE_TRY(folder.read_control());
+    const auto sweep = KEDGE_TRY(open_sweep_of(arguments));
+    const auto before = KEDGE_TRY(sweep->read_control());
     if (before.state == sweep::SweepState::Cancelled && word == "pause") {
       return fail(ErrorKind::Usage, "the sweep is cancelled; `kedge sweep resume` opens it again");
     }
-    KEDGE_TRY(folder.write_control({meant->state, word == "resume" ? "" : "by the user"}));
-    say("kedge: sweep {} is {}", folder.facts().id, sweep::name_of(meant->state));
+    KEDGE_TRY(sweep->write_control({meant->state, word == "resume" ? "" : "by the user"}));
+    say("kedge: sweep {} is {}", sweep->facts().id, sweep::name_of(meant->state));
     return {};
   });
 }
@@ -142,16 +159,20 @@ int run_sweep_retry(Args args) {
                                  "saved.",
                          .flags = {{"--failed", "", "all that failed"},
                                    {"--trial", "N", "this one; may be repeated"},
+                                   kServerFlag,
+                                   kTokenFlag,
                                    kSweepDirFlag}},
                         retry);
 }
 
 int run_sweep_merge(Args args) {
-  return with_arguments(args,
-                        {.usage = "kedge sweep merge INTO FROM",
-                         .text = "Takes the finished trials of one sweep into another.",
-                         .flags = {kSweepDirFlag}},
-                        merge);
+  return with_arguments(
+      args,
+      {.usage = "kedge sweep merge INTO FROM\n       kedge sweep merge FROM --server URL",
+       .text = "Takes the finished trials of a folder's sweep into another, or "
+               "to a server under its own id.",
+       .flags = {kServerFlag, kTokenFlag, kSweepDirFlag}},
+      merge);
 }
 
 }  // namespace kedge::cli

@@ -29,24 +29,6 @@ namespace {
 
 using search::TrialState;
 
-// Parses, opens the sweep and hands both to `act`.
-template <typename Act>
-int with_sweep(Args args, const VerbHelp& help, Act act) {
-  const auto arguments = parse_or_help(args, help);
-  if (!arguments) {
-    return report(arguments.error());
-  }
-  if (!*arguments) {
-    return kExitDone;
-  }
-  auto folder = open_sweep_of(**arguments);
-  if (!folder) {
-    return report(folder.error());
-  }
-  const Result<void> done = act(**arguments, *folder);
-  return done ? kExitDone : report(done.error());
-}
-
 std::map<TrialState, std::int64_t> count_states(const std::vector<sweep::TrialView>& trials) {
   std::map<TrialState, std::int64_t> counts;
   for (const sweep::TrialView& view : trials) {
@@ -65,9 +47,9 @@ std::string render_counts(const std::map<TrialState, std::int64_t>& counts) {
 }
 
 // Running until all that is expected has ended.
-std::string state_of(const sweep::SweepFolder& folder, const sweep::Control& control,
+std::string state_of(const sweep::Sweep& sweep, const sweep::Control& control,
                      const std::vector<sweep::TrialView>& trials) {
-  const auto expected = search::expected_runs(folder.plan());
+  const auto expected = search::expected_runs(sweep.plan());
   // What is still paused then has not earned more.
   const bool has_ended = std::ranges::all_of(trials, [](const sweep::TrialView& view) {
     return view.result.has_value() || view.trial.state == TrialState::Paused;
@@ -97,16 +79,16 @@ nlohmann::json trial_json(const sweep::TrialView& view) {
   return json;
 }
 
-Result<void> show(const Arguments& arguments, sweep::SweepFolder& folder) {
-  const auto trials = KEDGE_TRY(folder.read_trials());
-  const auto control = KEDGE_TRY(folder.read_control());
-  const std::string state = state_of(folder, control, trials);
-  const auto expected = search::expected_runs(folder.plan());
+Result<void> show(const Arguments& arguments, sweep::Sweep& sweep) {
+  const auto trials = KEDGE_TRY(sweep.read_trials());
+  const auto control = KEDGE_TRY(sweep.read_control());
+  const std::string state = state_of(sweep, control, trials);
+  const auto expected = search::expected_runs(sweep.plan());
   if (arguments.has("--json")) {
-    nlohmann::json json = {{"id", folder.facts().id},
-                           {"name", folder.facts().name},
-                           {"method", folder.plan().method},
-                           {"metric", folder.plan().metric.name},
+    nlohmann::json json = {{"id", sweep.facts().id},
+                           {"name", sweep.facts().name},
+                           {"method", sweep.plan().method},
+                           {"metric", sweep.plan().metric.name},
                            {"state", state},
                            {"reason", control.reason},
                            {"trials", nlohmann::json::array()}};
@@ -117,21 +99,22 @@ Result<void> show(const Arguments& arguments, sweep::SweepFolder& folder) {
     fmt::print("{}\n", json.dump());
     return {};
   }
-  fmt::print("sweep {}: {}, {}; {} of {} runs: {}\n", folder.facts().id, folder.plan().method,
-             state, trials.size(), expected ? std::to_string(*expected) : "any number of",
+  fmt::print("sweep {}: {}, {}; {} of {} runs: {}\n", sweep.facts().id, sweep.plan().method, state,
+             trials.size(), expected ? std::to_string(*expected) : "any number of",
              render_counts(count_states(trials)));
   if (!control.reason.empty()) {
     fmt::print("{}\n", control.reason);
   }
-  if (const auto usual_s = sweep::median_seconds(trials); usual_s && expected) {
+  if (const auto usual_s = sweep::median_seconds(trials);
+      usual_s && expected && state != "finished") {
     const auto left = static_cast<double>(*expected - count_states(trials)[TrialState::Finished]);
     fmt::print("a trial takes {}; {} of work left\n", render_seconds({*usual_s}),
                render_seconds({std::max(left, 0.0) * *usual_s}));
   }
-  const std::string& metric = folder.plan().metric.name;
+  const std::string& metric = sweep.plan().metric.name;
   std::vector<std::vector<std::string>> rows = {
       {"trial", "state", metric.empty() ? "metric" : metric, "time", "values"}};
-  for (const std::size_t index : sweep::rank_trials(folder.plan().metric, trials)) {
+  for (const std::size_t index : sweep::rank_trials(sweep.plan().metric, trials)) {
     const sweep::TrialView& view = trials[index];
     std::string values = search::flatten(view.trial.values).dump();
     rows.push_back({std::to_string(view.trial.number),
@@ -142,12 +125,12 @@ Result<void> show(const Arguments& arguments, sweep::SweepFolder& folder) {
   return {};
 }
 
-Result<const sweep::TrialView*> find_best(const sweep::SweepFolder& folder,
+Result<const sweep::TrialView*> find_best(const sweep::Sweep& sweep,
                                           const std::vector<sweep::TrialView>& trials) {
-  const auto order = sweep::rank_trials(folder.plan().metric, trials);
+  const auto order = sweep::rank_trials(sweep.plan().metric, trials);
   if (order.empty() || !trials[order.front()].trial.metric) {
     return fail(ErrorKind::NotFound,
-                fmt::format("no trial of sweep {} has a result yet", folder.facts().id));
+                fmt::format("no trial of sweep {} has a result yet", sweep.facts().id));
   }
   return &trials[order.front()];
 }
@@ -164,19 +147,56 @@ void render_yaml(const nlohmann::json& values, int depth, std::string& text) {
   }
 }
 
+nlohmann::json describe(const sweep::Sweep& sweep, const sweep::Control& control,
+                        const std::vector<sweep::TrialView>& trials) {
+  const auto order = sweep::rank_trials(sweep.plan().metric, trials);
+  nlohmann::json json = {{"id", sweep.facts().id},
+                         {"name", sweep.facts().name},
+                         {"project", sweep.facts().project},
+                         {"method", sweep.plan().method},
+                         {"state", state_of(sweep, control, trials)},
+                         {"trials", trials.size()},
+                         {"created", sweep.facts().created}};
+  json["best"] = nullptr;
+  if (!order.empty() && trials[order.front()].trial.metric) {
+    json["best"] = *trials[order.front()].trial.metric;
+  }
+  return json;
+}
+
+// Of the server where one is named, else of the folder.
+Result<nlohmann::json> list_sweeps(const Arguments& arguments) {
+  if (const auto server = server_of(arguments)) {
+    return sweep::RemoteSweep::list(KEDGE_TRY(place_of(*server, arguments)));
+  }
+  const Path dir = arguments.value("--dir", "sweeps");
+  nlohmann::json list = nlohmann::json::array();
+  for (const Path& path : sweep::SweepFolder::list(dir)) {
+    const auto folder = sweep::SweepFolder::open(path.string(), dir);
+    const auto trials = folder ? (*folder)->read_trials() : std::unexpected(folder.error());
+    const auto control = folder ? (*folder)->read_control() : std::unexpected(folder.error());
+    if (!trials || !control) {
+      warn("{}", trials ? control.error().message : trials.error().message);
+      continue;
+    }
+    list.push_back(describe(**folder, *control, *trials));
+  }
+  return list;
+}
+
 // The effective config of the best run without what names that run, or its values alone.
-Result<void> best(const Arguments& arguments, sweep::SweepFolder& folder) {
-  const auto trials = KEDGE_TRY(folder.read_trials());
-  const sweep::TrialView& view = *KEDGE_TRY(find_best(folder, trials));
+Result<void> best(const Arguments& arguments, sweep::Sweep& sweep) {
+  const auto trials = KEDGE_TRY(sweep.read_trials());
+  const sweep::TrialView& view = *KEDGE_TRY(find_best(sweep, trials));
   if (arguments.has("--json")) {
     fmt::print("{}\n", trial_json(view).dump());
     return {};
   }
-  say("kedge: trial {}: {} {:.6g}", view.trial.number, folder.plan().metric.name,
+  say("kedge: trial {}: {} {:.6g}", view.trial.number, sweep.plan().metric.name,
       *view.trial.metric);
-  const Path run = sweep::find_run_path(folder, view);
-  const auto config = folder.facts().is_config && !run.empty() ? read_file(run / "config.yaml")
-                                                               : Result<std::string>("");
+  const Path run = sweep::find_run_path(sweep, view);
+  const auto config = sweep.facts().is_config && !run.empty() ? read_file(run / "config.yaml")
+                                                              : Result<std::string>("");
   std::string text;
   if (config && !config->empty()) {
     std::size_t begin = 0;
@@ -201,8 +221,8 @@ Result<void> best(const Arguments& arguments, sweep::SweepFolder& folder) {
 
 int run_sweep_ls(Args args) {
   const VerbHelp help = {.usage = "kedge sweep ls [options]",
-                         .text = "The sweeps in a folder.",
-                         .flags = {kSweepDirFlag, kJsonFlag}};
+                         .text = "The sweeps in a sweep.",
+                         .flags = {kServerFlag, kTokenFlag, kSweepDirFlag, kJsonFlag}};
   const auto arguments = parse_or_help(args, help);
   if (!arguments) {
     return report(arguments.error());
@@ -210,32 +230,20 @@ int run_sweep_ls(Args args) {
   if (!*arguments) {
     return kExitDone;
   }
-  const Path dir = (*arguments)->value("--dir", "sweeps");
-  nlohmann::json list = nlohmann::json::array();
+  const auto list = list_sweeps(**arguments);
+  if (!list) {
+    return report(list.error());
+  }
   std::vector<std::vector<std::string>> rows = {
       {"id", "name", "method", "state", "trials", "best", "created"}};
-  for (const Path& path : sweep::SweepFolder::list(dir)) {
-    auto folder = sweep::SweepFolder::open(path.string(), dir);
-    const auto trials = folder ? folder->read_trials() : std::unexpected(folder.error());
-    const auto control = folder ? folder->read_control() : std::unexpected(folder.error());
-    if (!trials || !control) {
-      warn("{}", trials ? control.error().message : trials.error().message);
-      continue;
-    }
-    const auto order = sweep::rank_trials(folder->plan().metric, *trials);
-    const std::string best =
-        order.empty() ? "" : render_metric((*trials)[order.front()].trial.metric);
-    const std::string state = state_of(*folder, *control, *trials);
-    rows.push_back({folder->facts().id, folder->facts().name, folder->plan().method, state,
-                    std::to_string(trials->size()), best, folder->facts().created});
-    list.push_back({{"id", folder->facts().id},
-                    {"name", folder->facts().name},
-                    {"method", folder->plan().method},
-                    {"state", state},
-                    {"trials", trials->size()},
-                    {"created", folder->facts().created}});
+  for (const nlohmann::json& one : *list) {
+    const nlohmann::json best = one.value("best", nlohmann::json());
+    rows.push_back({one.value("id", ""), one.value("name", ""), one.value("method", ""),
+                    one.value("state", ""), std::to_string(one.value("trials", 0)),
+                    best.is_number() ? render_metric(best.get<double>()) : "",
+                    one.value("created", "")});
   }
-  fmt::print("{}", (*arguments)->has("--json") ? list.dump() + "\n" : render_table(rows));
+  fmt::print("{}", (*arguments)->has("--json") ? list->dump() + "\n" : render_table(rows));
   return kExitDone;
 }
 
@@ -243,7 +251,7 @@ int run_sweep_show(Args args) {
   return with_sweep(args,
                     {.usage = "kedge sweep show ID [options]",
                      .text = "A sweep and its trials, the best first.",
-                     .flags = {kSweepDirFlag, kJsonFlag}},
+                     .flags = {kServerFlag, kTokenFlag, kSweepDirFlag, kJsonFlag}},
                     show);
 }
 
@@ -251,7 +259,11 @@ int run_sweep_best(Args args) {
   return with_sweep(args,
                     {.usage = "kedge sweep best ID [options]",
                      .text = "The best trial's config as YAML, to train again.",
-                     .flags = {{"--output", "FILE", "write it there"}, kSweepDirFlag, kJsonFlag}},
+                     .flags = {{"--output", "FILE", "write it there"},
+                               kServerFlag,
+                               kTokenFlag,
+                               kSweepDirFlag,
+                               kJsonFlag}},
                     best);
 }
 
@@ -260,11 +272,14 @@ int run_sweep_export(Args args) {
       args,
       {.usage = "kedge sweep export ID [options]",
        .text = "All trials as CSV, the best first, with the folders of their runs and checkpoints.",
-       .flags = {{"--output", "FILE", "write it there (results.csv)"}, kSweepDirFlag}},
-      [](const Arguments& arguments, sweep::SweepFolder& folder) -> Result<void> {
-        const auto trials = KEDGE_TRY(folder.read_trials());
+       .flags = {{"--output", "FILE", "write it there (results.csv)"},
+                 kServerFlag,
+                 kTokenFlag,
+                 kSweepDirFlag}},
+      [](const Arguments& arguments, sweep::Sweep& sweep) -> Result<void> {
+        const auto trials = KEDGE_TRY(sweep.read_trials());
         const Path file = arguments.value("--output", "results.csv");
-        KEDGE_TRY(sweep::write_trial_table(file, folder, trials));
+        KEDGE_TRY(sweep::write_trial_table(file, sweep, trials));
         say("kedge: {} trials in {}", trials.size(), file.string());
         return {};
       });

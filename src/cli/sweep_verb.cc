@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "cli/shared/arguments.h"
 #include "cli/sweep.h"
 #include "cli/verbs.h"
+#include "config/load.h"
 #include "core/file.h"
 #include "core/log.h"
 #include "core/result.h"
@@ -19,6 +21,7 @@
 #include "launch/supervise.h"
 #include "search/sweep_plan.h"
 #include "sweep/local_agents.h"
+#include "sweep/remote_sweep.h"
 #include "sweep/sweep_folder.h"
 
 namespace kedge::cli {
@@ -30,8 +33,8 @@ const VerbHelp kHelp = {
         "       kedge sweep ls|show|best|export|stop|pause|resume|cancel|retry|merge ...",
     .text =
         "Makes a sweep and works on it. FILE is a W&B sweep file, a config with a `sweep:` "
-        "section, or a CSV\nwith a row per trial. Its state is a folder that any number of "
-        "`kedge agent` share.",
+        "section, or a CSV\nwith a row per trial. Its state is on a tracking server where there is "
+        "one, else in a folder; any number\nof `kedge agent` work on it.",
     .flags = {{"--agents", "N", "agents to start here (1); 0: only make the sweep"},
               {"--config", "FILE", "a kedge config to train with the swept values"},
               {"--program", "FILE", "what to run, where FILE does not say it"},
@@ -40,7 +43,10 @@ const VerbHelp kHelp = {
               {"--project", "P", "the project of the runs"},
               {"--runs", "DIR", "the folder of runs (runs)"},
               {"--dir", "DIR", "the folder of sweeps (sweeps)"},
+              kServerFlag,
+              kTokenFlag,
               {"--reuse", "", "take results of identical trials from other sweeps"},
+              {"--data", "PATH", "what results depend on besides, for --reuse; may be repeated"},
               {"--dry-run", "", "say how many runs there would be, and make nothing"},
               kJsonFlag}};
 
@@ -58,6 +64,9 @@ Result<sweep::NewSweep> describe(const Arguments& arguments) {
   sweep.project = arguments.value("--project");
   sweep.runs = arguments.value("--runs", "runs");
   sweep.reuses = arguments.has("--reuse");
+  for (const std::string& path : arguments.values("--data")) {
+    sweep.data.emplace_back(path);
+  }
   sweep.metric.name = arguments.value("--metric");
   const std::string goal = arguments.value("--goal", "minimize");
   if (goal != "minimize" && goal != "maximize") {
@@ -70,12 +79,32 @@ Result<sweep::NewSweep> describe(const Arguments& arguments) {
   return sweep;
 }
 
-// A config with a `sweep:` section is its own program.
-void find_own_config(sweep::NewSweep& sweep, const search::SweepPlan& plan) {
+// A config with a `sweep:` section is its own program. A config says itself which project and
+// which server its runs belong to.
+Result<std::string> complete(sweep::NewSweep& sweep, const search::SweepPlan& plan,
+                             const Arguments& arguments) {
   if (sweep.config.empty() && sweep.program.empty() && plan.program.empty() &&
       plan.command.empty() && plan.is_section) {
     sweep.config = sweep.file_name;
   }
+  std::string server = server_of(arguments).value_or("");
+  const Path program = !sweep.config.empty()    ? sweep.config
+                       : !sweep.program.empty() ? Path(sweep.program)
+                                                : Path(plan.program);
+  if (program.extension() == ".yaml" || program.extension() == ".yml") {
+    config::LoadOptions options{.file = program};
+    config::read_environment(options);
+    const auto loaded = KEDGE_TRY(config::load_config(options));
+    if (sweep.project.empty() && plan.project.empty()) {
+      sweep.project = loaded->run.project;
+    }
+    server = server.empty() ? loaded->track.server : server;
+    const config::DataConfig& data = loaded->data;
+    if (sweep.data.empty()) {
+      sweep.data = {data.path.empty() ? Path(data.root) / data.name : Path(data.path)};
+    }
+  }
+  return server;
 }
 
 std::string describe_cost(const search::SweepPlan& plan, const sweep::NewSweep& sweep,
@@ -101,6 +130,37 @@ std::string describe_cost(const search::SweepPlan& plan, const sweep::NewSweep& 
                      render_seconds({usual->median_s * turns}), std::max<std::int64_t>(agents, 1));
 }
 
+Result<std::unique_ptr<sweep::Sweep>> make_sweep(const Arguments& arguments,
+                                                 const sweep::NewSweep& sweep,
+                                                 const std::string& server) {
+  if (!server.empty()) {
+    return KEDGE_TRY(sweep::RemoteSweep::create(KEDGE_TRY(place_of(server, arguments)), sweep));
+  }
+  return KEDGE_TRY(sweep::SweepFolder::create(arguments.value("--dir", "sweeps"), sweep));
+}
+
+std::vector<std::string> agent_words(const Arguments& arguments, const sweep::Sweep& sweep,
+                                     const std::string& server) {
+  const std::string kedge = own_program().string();
+  if (server.empty()) {
+    return {kedge, "agent", sweep.place(), "--wait"};
+  }
+  std::vector<std::string> words = {kedge,
+                                    "agent",
+                                    sweep.facts().project + "/" + sweep.facts().id,
+                                    "--wait",
+                                    "--server",
+                                    server,
+                                    "--dir",
+                                    arguments.value("--dir", "sweeps"),
+                                    "--runs",
+                                    arguments.value("--runs", "runs")};
+  if (const std::string file = arguments.value("--token-file"); !file.empty()) {
+    words.insert(words.end(), {"--token-file", file});
+  }
+  return words;
+}
+
 Result<int> start(const Arguments& arguments) {
   sweep::NewSweep sweep = KEDGE_TRY(describe(arguments));
   const std::int64_t agents = KEDGE_TRY(arguments.number("--agents", 1));
@@ -108,30 +168,30 @@ Result<int> start(const Arguments& arguments) {
   for (const std::string& warning : plan.warnings) {
     warn("{}", warning);
   }
-  find_own_config(sweep, plan);
+  const std::string server = KEDGE_TRY(complete(sweep, plan, arguments));
   say("kedge: {}", describe_cost(plan, sweep, agents));
   if (arguments.has("--dry-run")) {
     return kExitDone;
   }
   // Before any thread: agents get the signals.
   const launch::HeldSignals signals;
-  const auto folder =
-      KEDGE_TRY(sweep::SweepFolder::create(arguments.value("--dir", "sweeps"), sweep));
-  say("kedge: sweep {} ({})", folder.facts().id, folder.path().string());
+  const auto made = KEDGE_TRY(make_sweep(arguments, sweep, server));
+  say("kedge: sweep {} ({})", made->facts().id, made->place());
   if (arguments.has("--json")) {
     const auto count = search::expected_runs(plan);
-    nlohmann::json json = {{"id", folder.facts().id}, {"path", folder.path().string()}};
+    nlohmann::json json = {{"id", made->facts().id}, {"path", made->place()}};
     json["expected_runs"] = count ? nlohmann::json(*count) : nlohmann::json();
     fmt::print("{}\n", json.dump());
   } else {
-    fmt::print("{}\n", folder.facts().id);
+    fmt::print("{}\n", made->facts().id);
   }
   std::fflush(stdout);
   if (agents == 0) {
-    say("kedge: work on it with: kedge agent {}", folder.facts().id);
+    say("kedge: work on it with: kedge agent {}{}", made->facts().id,
+        server.empty() ? "" : " --server " + server);
     return kExitDone;
   }
-  return sweep::run_local_agents(folder, agents, own_program(), signals);
+  return sweep::run_local_agents(agent_words(arguments, *made, server), agents, signals);
 }
 
 int run_start(Args args) {
@@ -154,13 +214,32 @@ Path own_program() {
   return error ? Path("kedge") : path;
 }
 
-Result<sweep::SweepFolder> open_sweep_of(const Arguments& arguments) {
+Result<sweep::RemotePlace> place_of(const std::string& url, const Arguments& arguments) {
+  sweep::RemotePlace place;
+  place.address = KEDGE_TRY(track::find_server(url, arguments.value("--token-file")));
+  place.dir = arguments.value("--dir", "sweeps");
+  place.runs = arguments.value("--runs", "runs");
+  return place;
+}
+
+Result<std::unique_ptr<sweep::Sweep>> open_sweep(const Arguments& arguments,
+                                                 const std::string& word) {
+  const Path dir = arguments.value("--dir", "sweeps");
+  const auto server = server_of(arguments);
+  const bool is_here = std::filesystem::exists(dir / word / "sweep.json") ||
+                       std::filesystem::exists(Path(word) / "sweep.json");
+  if (server && (arguments.has("--server") || !is_here)) {
+    return KEDGE_TRY(sweep::RemoteSweep::open(KEDGE_TRY(place_of(*server, arguments)), word));
+  }
+  return KEDGE_TRY(sweep::SweepFolder::open(word, dir));
+}
+
+Result<std::unique_ptr<sweep::Sweep>> open_sweep_of(const Arguments& arguments) {
   if (arguments.positionals().size() != 1) {
     return fail(ErrorKind::Usage, "name one sweep: its id, its name or its folder",
                 "`kedge sweep ls` lists them");
   }
-  return sweep::SweepFolder::open(arguments.positionals().front(),
-                                  arguments.value("--dir", "sweeps"));
+  return open_sweep(arguments, arguments.positionals().front());
 }
 
 int run_sweep(Args args) {

@@ -48,6 +48,7 @@ void add_model_routes(Router& router, const Api& api);     // api_models.cc
 void add_view_routes(Router& router, const Api& api);      // api_views.cc
 void add_event_routes(Router& router, const Api& api);     // api_events.cc
 void add_user_routes(Router& router, const Api& api);      // api_users.cc
+void add_sweep_routes(Router& router, const Api& api);     // api_sweeps.cc
 
 void add_api_routes(Router& router, const Api& api);  // all of them
 

@@ -173,6 +173,7 @@ void add_api_routes(Router& router, const Api& api) {
   add_view_routes(router, api);
   add_event_routes(router, api);
   add_user_routes(router, api);
+  add_sweep_routes(router, api);
 }
 
 }  // namespace kedge::server

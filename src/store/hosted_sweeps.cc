@@ -17,8 +17,12 @@ constexpr std::array<std::string_view, 5> kStates = {"PENDING", "RUNNING", "PAUS
                                                      "CANCELED"};
 
 constexpr std::string_view kSelect =
-    "SELECT id, project, name, display_name, description, config, state, created_us, changed_us"
-    " FROM hosted_sweeps WHERE ";
+    "SELECT id, project, name, display_name, description, config, state, created_us, changed_us,"
+    " facts, reason FROM hosted_sweeps WHERE ";
+
+constexpr std::string_view kSelectTrials =
+    "SELECT number, run_id, agent, trial_values, holder, attempts, failures, is_paused, began_us,"
+    " spent_us, result, ended_by, curve FROM sweep_trials WHERE ";
 
 Result<std::vector<HostedSweep>> read_sweeps(const Store& store, std::string_view condition,
                                              std::initializer_list<SqlValue> values) {
@@ -34,6 +38,8 @@ Result<std::vector<HostedSweep>> read_sweeps(const Store& store, std::string_vie
                            .display_name = row.string(3),
                            .description = row.string(4),
                            .config = row.string(5),
+                           .facts = row.string(9),
+                           .reason = row.string(10),
                            .state = parse_sweep_state(row.text(6)).value_or(SweepState::Pending),
                            .created_us = row.integer(7),
                            .changed_us = row.integer(8)});
@@ -61,6 +67,35 @@ Result<std::vector<SweepAgent>> read_agents(const Store& store, std::string_view
   return found;
 }
 
+Result<void> read_trials(Database& database, std::string_view condition,
+                         std::initializer_list<SqlValue> values, std::vector<SweepTrial>& found) {
+  return database.query(fmt::format("{}{}", kSelectTrials, condition), values,
+                        [&](const SqlRow& row) -> Result<void> {
+                          SweepTrial trial{.number = row.integer(0),
+                                           .run_id = row.string(1),
+                                           .agent = row.integer(2),
+                                           .values = KEDGE_TRY(parse_json(row.text(3))),
+                                           .holder = row.string(4),
+                                           .attempts = row.integer(5),
+                                           .failures = row.integer(6),
+                                           .is_paused = row.integer(7) != 0,
+                                           .began_us = row.integer(8),
+                                           .spent_us = row.integer(9),
+                                           .result = {},
+                                           .ended_by = row.string(11),
+                                           .curve = KEDGE_TRY(parse_json(row.text(12)))};
+                          if (!row.text(10).empty()) {
+                            trial.result = KEDGE_TRY(parse_json(row.text(10)));
+                          }
+                          found.push_back(std::move(trial));
+                          return {};
+                        });
+}
+
+std::string render_result(const SweepTrial& trial) {
+  return trial.result.is_null() ? "" : render_json(trial.result);
+}
+
 template <typename T>
 std::optional<T> first_of(std::vector<T> found) {
   return found.empty() ? std::nullopt : std::optional(std::move(found.front()));
@@ -85,10 +120,10 @@ Result<HostedSweep> HostedSweeps::create(const HostedSweep& sweep, std::int64_t 
   KEDGE_TRY(store_.change([&](Database& database) {
     return database.run(
         "INSERT INTO hosted_sweeps (project, name, display_name, description, config, state,"
-        " created_us, changed_us) VALUES ($1, $2, $3, $4, $5, $6, $7, $7)",
+        " created_us, changed_us, facts, reason) VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $8, $9)",
         {sweep.project, sweep.name, make_valid_text(sweep.display_name),
          make_valid_text(sweep.description), make_valid_text(sweep.config), name_of(sweep.state),
-         now_us});
+         now_us, sweep.facts, make_valid_text(sweep.reason)});
   }));
   auto made = KEDGE_TRY(find(sweep.project, sweep.name));
   KEDGE_CHECK(made.has_value(), "a sweep that was written is there");
@@ -99,14 +134,19 @@ Result<void> HostedSweeps::put(const HostedSweep& sweep, std::int64_t now_us) {
   return store_.change([&](Database& database) {
     return database.run(
         "UPDATE hosted_sweeps SET display_name = $2, description = $3, config = $4, state = $5,"
-        " changed_us = $6 WHERE id = $1",
+        " changed_us = $6, reason = $7 WHERE id = $1",
         {sweep.id, make_valid_text(sweep.display_name), make_valid_text(sweep.description),
-         make_valid_text(sweep.config), name_of(sweep.state), now_us});
+         make_valid_text(sweep.config), name_of(sweep.state), now_us,
+         make_valid_text(sweep.reason)});
   });
 }
 
 Result<std::vector<HostedSweep>> HostedSweeps::list(const std::string& project) const {
   return read_sweeps(store_, "project = $1", {project});
+}
+
+Result<std::vector<HostedSweep>> HostedSweeps::list() const {
+  return read_sweeps(store_, "id > $1", {std::int64_t{0}});
 }
 
 Result<std::optional<HostedSweep>> HostedSweeps::find(const std::string& project,
@@ -152,24 +192,50 @@ Result<std::vector<SweepTrial>> HostedSweeps::list_trials(std::int64_t sweep) co
   std::vector<SweepTrial> found;
   KEDGE_TRY(store_.read([&](Database& database) {
     found.clear();
-    return database.query(
-        "SELECT number, run_id, agent, trial_values FROM sweep_trials WHERE sweep = $1"
-        " ORDER BY number",
-        {sweep}, [&](const SqlRow& row) -> Result<void> {
-          found.push_back(
-              {row.integer(0), row.string(1), row.integer(2), KEDGE_TRY(parse_json(row.text(3)))});
-          return {};
-        });
+    return read_trials(database, "sweep = $1 ORDER BY number", {sweep}, found);
   }));
   return found;
+}
+
+Result<std::optional<SweepTrial>> HostedSweeps::find_trial(std::int64_t sweep,
+                                                           std::int64_t number) const {
+  std::vector<SweepTrial> found;
+  KEDGE_TRY(store_.read([&](Database& database) {
+    found.clear();
+    return read_trials(database, "sweep = $1 AND number = $2", {sweep, number}, found);
+  }));
+  return first_of(std::move(found));
 }
 
 Result<void> HostedSweeps::add_trial(std::int64_t sweep, const SweepTrial& trial) {
   return store_.change([&](Database& database) {
     return database.run(
-        "INSERT INTO sweep_trials (sweep, number, run_id, agent, trial_values)"
-        " VALUES ($1, $2, $3, $4, $5)",
-        {sweep, trial.number, trial.run_id, trial.agent, render_json(trial.values)});
+        "INSERT INTO sweep_trials (sweep, number, run_id, agent, trial_values, holder, attempts,"
+        " failures, is_paused, began_us, spent_us, result, ended_by, curve)"
+        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
+        {sweep, trial.number, trial.run_id, trial.agent, render_json(trial.values), trial.holder,
+         trial.attempts, trial.failures, std::int64_t{trial.is_paused ? 1 : 0}, trial.began_us,
+         trial.spent_us, render_result(trial), trial.ended_by, render_json(trial.curve)});
+  });
+}
+
+Result<void> HostedSweeps::edit_trial(std::int64_t sweep, std::int64_t number,
+                                      const std::function<Result<void>(SweepTrial&)>& edit) {
+  return store_.change([&](Database& database) -> Result<void> {
+    std::vector<SweepTrial> found;
+    KEDGE_TRY(read_trials(database, "sweep = $1 AND number = $2", {sweep, number}, found));
+    if (found.empty()) {
+      return fail(ErrorKind::NotFound, fmt::format("the sweep has no trial {}", number));
+    }
+    SweepTrial& trial = found.front();
+    KEDGE_TRY(edit(trial));
+    return database.run(
+        "UPDATE sweep_trials SET holder = $3, attempts = $4, failures = $5, is_paused = $6,"
+        " began_us = $7, spent_us = $8, result = $9, ended_by = $10, curve = $11"
+        " WHERE sweep = $1 AND number = $2",
+        {sweep, number, trial.holder, trial.attempts, trial.failures,
+         std::int64_t{trial.is_paused ? 1 : 0}, trial.began_us, trial.spent_us,
+         render_result(trial), trial.ended_by, render_json(trial.curve)});
   });
 }
 

@@ -270,8 +270,26 @@ constexpr auto kTranscripts = std::to_array<std::string_view>({
     " trial_values TEXT NOT NULL, PRIMARY KEY (sweep, number))",
 });
 
-constexpr std::array<Migration, 6> kMigrations = {
-    kRunsAndCurves, kArtifactsAndModels, kAccess, kLabelsAndTrash, kMlflow, kTranscripts};
+constexpr auto kSweepTrials = std::to_array<std::string_view>({
+    // facts: what agents of our own need (JSON); empty for a sweep of another tool's.
+    "ALTER TABLE hosted_sweeps ADD COLUMN facts TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE hosted_sweeps ADD COLUMN reason TEXT NOT NULL DEFAULT ''",
+    // holder: the agent that works on it, empty: nobody; result: JSON, empty while there is none;
+    // curve: the metric as reported so far (JSON).
+    "ALTER TABLE sweep_trials ADD COLUMN holder TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE sweep_trials ADD COLUMN attempts BIGINT NOT NULL DEFAULT 0",
+    "ALTER TABLE sweep_trials ADD COLUMN failures BIGINT NOT NULL DEFAULT 0",
+    "ALTER TABLE sweep_trials ADD COLUMN is_paused BIGINT NOT NULL DEFAULT 0",
+    "ALTER TABLE sweep_trials ADD COLUMN began_us BIGINT NOT NULL DEFAULT 0",
+    "ALTER TABLE sweep_trials ADD COLUMN spent_us BIGINT NOT NULL DEFAULT 0",
+    "ALTER TABLE sweep_trials ADD COLUMN result TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE sweep_trials ADD COLUMN ended_by TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE sweep_trials ADD COLUMN curve TEXT NOT NULL DEFAULT '[]'",
+});
+
+constexpr std::array<Migration, 7> kMigrations = {
+    kRunsAndCurves, kArtifactsAndModels, kAccess,     kLabelsAndTrash,
+    kMlflow,        kTranscripts,        kSweepTrials};
 
 Result<void> apply(Database& database, std::size_t version) {
   KEDGE_TRY(database.run("BEGIN"));

@@ -4,10 +4,10 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -20,8 +20,7 @@
 #include "core/stopwatch.h"
 #include "core/units.h"
 #include "launch/time_limit.h"
-#include "search/early_stop.h"
-#include "search/propose.h"
+#include "search/trial.h"
 #include "sweep/metric_source.h"
 #include "sweep/reuse.h"
 #include "sweep/trial_command.h"
@@ -32,45 +31,38 @@
 namespace kedge::sweep {
 namespace {
 
-// A trial that has been begun so often takes its agents down with it.
-constexpr int kAttemptsMax = 50;
 constexpr std::chrono::milliseconds kLookAgain{20};
-
-std::vector<search::Trial> trials_of(const std::vector<TrialView>& views) {
-  std::vector<search::Trial> trials;
-  trials.reserve(views.size());
-  for (const TrialView& view : views) {
-    trials.push_back(view.trial);
-  }
-  return trials;
-}
+// A server that is away or a full disk is tried again after a pause that grows up to this.
+constexpr std::chrono::milliseconds kTryAgainMax = std::chrono::seconds(15);
+constexpr std::chrono::milliseconds kTryAgain{250};
 
 class Agent {
  public:
-  Agent(SweepFolder& folder, const AgentOptions& options, const launch::HeldSignals& signals)
-      : folder_(folder), options_(options), signals_(signals), limit_(launch::find_time_limit()) {}
+  Agent(Sweep& sweep, const AgentOptions& options, const launch::HeldSignals& signals)
+      : sweep_(sweep), options_(options), signals_(signals), limit_(launch::find_time_limit()) {}
 
   Result<AgentReport> run() {
     KEDGE_TRY(check_code());
     while (report_.end.empty()) {
-      KEDGE_TRY(turn());
+      // A server may come back; a disk that is full when a trial is to begin is for people.
+      const auto done = patiently([&] { return turn(); }, false);
+      if (!done && done.error().kind == ErrorKind::Interrupted) {
+        KEDGE_TRY(stop());
+      } else if (!done) {
+        return std::unexpected(done.error());
+      }
     }
     return std::move(report_);
   }
 
  private:
-  struct Job {
-    TrialView view;
-    track::Attempt attempt;
-  };
-
   Result<void> check_code() const {
-    if (options_.any_code || code_of(folder_) == folder_.facts().code) {
+    if (options_.any_code || code_of(sweep_) == sweep_.facts().code) {
       return {};
     }
     return fail(ErrorKind::Usage,
                 fmt::format("{} has changed since sweep {} was made: its trials would not compare",
-                            folder_.facts().program, folder_.facts().id),
+                            sweep_.facts().program, sweep_.facts().id),
                 "start a sweep of its own; or go on all the same with --any-code");
   }
 
@@ -79,7 +71,7 @@ class Agent {
     if (options_.count && report_.trials >= *options_.count) {
       return end("the trials asked for are done");
     }
-    const Control control = KEDGE_TRY(folder_.read_control());
+    const Control control = KEDGE_TRY(sweep_.read_control());
     if (control.state == SweepState::Stopped || control.state == SweepState::Cancelled) {
       return end(fmt::format("the sweep is {}", name_of(control.state)));
     }
@@ -89,24 +81,24 @@ class Agent {
       }
       return wait();
     }
-    const auto views = KEDGE_TRY(folder_.read_trials());
+    const auto views = KEDGE_TRY(sweep_.read_trials());
     if (const auto reason = find_time_reason(views)) {
       return end(*reason);
     }
-    auto job = KEDGE_TRY(find_job(views));
-    if (job) {
-      return work_on(std::move(*job));
+    Claim claim = KEDGE_TRY(sweep_.claim());
+    if (claim.job) {
+      return work_on(std::move(*claim.job));
     }
-    if (end_.empty()) {
+    if (claim.end.empty()) {
       // Somebody else was faster, or the file server is behind: look again.
       return wait_for_stop(signals_, kLookAgain) ? stop() : Result<void>();
     }
-    if (options_.waits && open_count_ > 0) {
+    if (options_.waits && claim.open_count > 0) {
       return wait();
     }
-    return end(open_count_ > 0
-                   ? fmt::format("{}; {} are being worked on by other agents", end_, open_count_)
-                   : end_);
+    return end(claim.open_count > 0 ? fmt::format("{}; {} are being worked on by other agents",
+                                                  claim.end, claim.open_count)
+                                    : claim.end);
   }
 
   Result<void> end(std::string reason) {
@@ -117,6 +109,32 @@ class Agent {
   Result<void> stop() {
     report_.was_interrupted = true;
     return end("it was asked to stop");
+  }
+
+  // Again and again while the server is away or, where what is to be written has cost a trial, the
+  // disk is full. Interrupted: this process was asked to stop meanwhile.
+  template <typename Act>
+  std::invoke_result_t<Act> patiently(Act act, bool heeds_disk) {
+    const Stopwatch waited;
+    std::chrono::milliseconds pause = kTryAgain;
+    for (;;) {
+      auto done = act();
+      const bool may_pass =
+          !done &&
+          (done.error().kind == ErrorKind::Unavailable ||
+           (heeds_disk && done.error().kind == ErrorKind::Io)) &&
+          waited.seconds() < std::chrono::duration<double>(options_.away_max).count();
+      if (!may_pass) {
+        return done;
+      }
+      if (pause == kTryAgain) {
+        say("{}; trying again until it works", done.error().message);
+      }
+      if (wait_for_stop(signals_, pause)) {
+        return fail(ErrorKind::Interrupted, "asked to stop while waiting");
+      }
+      pause = std::min(2 * pause, kTryAgainMax);
+    }
   }
 
   Result<void> wait() {
@@ -138,84 +156,22 @@ class Agent {
                        limit_->source, render_seconds({std::max(left_s, 0.0)}));
   }
 
-  Result<std::optional<Job>> find_job(const std::vector<TrialView>& views) {
-    end_.clear();
-    open_count_ = 0;
-    for (const TrialView& view : views) {
-      if (view.trial.state != search::TrialState::Waiting &&
-          view.trial.state != search::TrialState::Running) {
-        continue;
-      }
-      ++open_count_;
-      if (auto job = KEDGE_TRY(take(view))) {
-        return job;
-      }
-    }
-    const auto trials = trials_of(views);
-    for (const std::size_t index : search::find_promotions(folder_.plan(), trials)) {
-      if (auto job = KEDGE_TRY(take(views[index]))) {
-        KEDGE_TRY(folder_.set_paused(job->view.trial.number, false));
-        say("trial {} goes on: it is among the best so far", job->view.trial.number);
-        return job;
-      }
-    }
-    return hand_out(views, trials);
-  }
-
-  Result<std::optional<Job>> hand_out(const std::vector<TrialView>& views,
-                                      const std::vector<search::Trial>& trials) {
-    const auto proposals = KEDGE_TRY(search::propose(folder_.plan(), trials, 1));
-    if (proposals.values.empty()) {
-      end_ = proposals.end;
-      return std::nullopt;
-    }
-    TrialView view;
-    view.trial.number = static_cast<std::int64_t>(views.size()) + 1;
-    view.trial.values = proposals.values.front();
-    if (!KEDGE_TRY(folder_.add_trial(view.trial.number, view.trial.values))) {
-      return std::nullopt;
-    }
-    view.run = fmt::format("{}-{:04}", folder_.facts().id, view.trial.number);
-    return take(view);
-  }
-
-  // The trial, if nobody alive works on it and nobody has ended it meanwhile.
-  Result<std::optional<Job>> take(const TrialView& view) {
-    const Path path = folder_.trial_path(view.trial.number);
-    auto attempt = track::Attempt::take(path, {.may_wait = false});
-    if (!attempt) {
-      if (attempt.error().kind == ErrorKind::Unavailable) {
-        return std::nullopt;
-      }
-      return std::unexpected(attempt.error());
-    }
-    if (std::filesystem::exists(path / "result.json")) {
-      KEDGE_TRY(attempt->end(track::RunState::Finished));
-      return std::nullopt;
-    }
-    if (attempt->number() > kAttemptsMax) {
-      TrialResult result{.state = search::TrialState::Failed};
-      result.message = fmt::format("it was begun {} times and never ended", kAttemptsMax);
-      KEDGE_TRY(folder_.add_result(view.trial.number, result));
-      KEDGE_TRY(attempt->end(track::RunState::Failed));
-      return std::nullopt;
-    }
-    return Job{view, std::move(*attempt)};
-  }
-
   Result<void> work_on(Job job) {
     const std::int64_t number = job.view.trial.number;
-    if (folder_.facts().reuses) {
-      if (const auto known = find_identical(folder_, job.view.trial.values)) {
+    if (sweep_.facts().reuses) {
+      if (const auto known = sweep_.find_known(job.view.trial.values)) {
         say("trial {}: taken from {}", number, known->reused);
-        KEDGE_TRY(folder_.add_result(number, *known));
-        return job.attempt.end(track::RunState::Finished);
+        const bool is_ours = KEDGE_TRY(sweep_.add_result(number, *known));
+        return job.lease->end(is_ours ? track::RunState::Finished : track::RunState::Interrupted);
       }
     }
-    const bool is_resumed = job.attempt.number() > 1;
+    if (job.is_promoted) {
+      say("trial {} is promoted: it is among the best so far", number);
+    }
+    const bool is_resumed = job.lease->number() > 1;
     say("trial {} {}: {}", number, is_resumed ? "goes on" : "begins",
         fmt::join(make_words(job.view.trial.values), " "));
-    TrialRun trial_run(folder_, job.view, job.attempt, options_, signals_);
+    TrialRun trial_run(sweep_, job.view, *job.lease, options_, signals_);
     const TrialEnd ended = KEDGE_TRY(trial_run.run());
     return settle(job, ended);
   }
@@ -225,20 +181,21 @@ class Agent {
     const std::int64_t number = job.view.trial.number;
     if (ended.kind == TrialEnd::Kind::Open || ended.kind == TrialEnd::Kind::Lost) {
       say("trial {} {}", number, ended.result.message);
-      KEDGE_TRY(job.attempt.end(track::RunState::Interrupted));
+      KEDGE_TRY(job.lease->end(track::RunState::Interrupted));
       return ended.is_interrupted ? stop() : Result<void>();
     }
     if (ended.kind == TrialEnd::Kind::Paused) {
-      KEDGE_TRY(folder_.set_paused(number, true));
+      KEDGE_TRY(patiently([&] { return sweep_.pause(number); }, true));
       say("trial {} pauses: {}", number, ended.result.message);
-      return job.attempt.end(track::RunState::Interrupted);
+      return job.lease->end(track::RunState::Interrupted);
     }
-    const bool is_ours = KEDGE_TRY(folder_.add_result(number, ended.result));
+    const bool is_ours =
+        KEDGE_TRY(patiently([&] { return sweep_.add_result(number, ended.result); }, true));
     const bool is_failed = ended.result.state == search::TrialState::Failed;
-    KEDGE_TRY(job.attempt.end(is_failed ? track::RunState::Failed : track::RunState::Finished));
     if (!is_ours) {
-      return {};
+      return job.lease->end(track::RunState::Interrupted);
     }
+    KEDGE_TRY(job.lease->end(is_failed ? track::RunState::Failed : track::RunState::Finished));
     ++report_.trials;
     report_.failed += is_failed ? 1 : 0;
     say("trial {} {}", number, describe(ended.result));
@@ -259,17 +216,17 @@ class Agent {
       default:
         break;
     }
-    return result.metric ? fmt::format("finished in {}: {} {:.6g}", time,
-                                       folder_.plan().metric.name, *result.metric)
+    return result.metric ? fmt::format("finished in {}: {} {:.6g}", time, sweep_.plan().metric.name,
+                                       *result.metric)
                          : fmt::format("finished in {}", time);
   }
 
   Result<void> handle_failure(const TrialView& view, const TrialResult& result) {
-    if (view.failures < folder_.plan().retries) {
-      KEDGE_TRY(folder_.retry(view.trial.number));
+    if (view.failures < sweep_.plan().retries) {
+      KEDGE_TRY(sweep_.retry(view.trial.number));
       return {};
     }
-    const auto views = KEDGE_TRY(folder_.read_trials());
+    const auto views = KEDGE_TRY(sweep_.read_trials());
     std::int64_t equal = 0;
     for (const TrialView& other : views) {
       if (other.trial.state == search::TrialState::Finished) {
@@ -290,7 +247,7 @@ class Agent {
 
   // A metric that nobody logs is found out with the first trial, not with the last.
   Result<void> check_metric(const TrialView& view, const TrialEnd& ended) {
-    const std::string& name = folder_.plan().metric.name;
+    const std::string& name = sweep_.plan().metric.name;
     if (name.empty() || ended.result.metric || ended.result.state != search::TrialState::Finished) {
       return {};
     }
@@ -304,11 +261,11 @@ class Agent {
   }
 
   Result<void> pause(const std::string& reason) {
-    KEDGE_TRY(folder_.write_control({SweepState::Paused, reason}));
+    KEDGE_TRY(sweep_.write_control({SweepState::Paused, reason}));
     return fail(ErrorKind::Usage, fmt::format("the sweep is paused: {}", reason),
                 fmt::format("put it right and start a sweep of its own; or `kedge sweep resume {}` "
                             "to go on all the same",
-                            folder_.facts().id));
+                            sweep_.facts().id));
   }
 
   template <typename... Args>
@@ -318,13 +275,11 @@ class Agent {
     }
   }
 
-  SweepFolder& folder_;
+  Sweep& sweep_;
   const AgentOptions& options_;
   const launch::HeldSignals& signals_;
   std::optional<launch::TimeLimit> limit_;
   AgentReport report_;
-  std::string end_;
-  std::int64_t open_count_ = 0;
 };
 
 }  // namespace
@@ -344,9 +299,9 @@ std::optional<double> median_seconds(const std::vector<TrialView>& trials) {
   return seconds[seconds.size() / 2];
 }
 
-Result<AgentReport> run_agent(SweepFolder& folder, const AgentOptions& options,
+Result<AgentReport> run_agent(Sweep& sweep, const AgentOptions& options,
                               const launch::HeldSignals& signals) {
-  return Agent(folder, options, signals).run();
+  return Agent(sweep, options, signals).run();
 }
 
 }  // namespace kedge::sweep

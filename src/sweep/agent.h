@@ -1,5 +1,5 @@
 // An agent works on a sweep: takes a trial, runs it, says how it ended, takes the next. Any number
-// of them may, anywhere the folder is seen; none has to stay alive.
+// of them may, anywhere the folder or the server is seen; none has to stay alive.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@
 #include "core/file.h"
 #include "core/result.h"
 #include "launch/supervise.h"
-#include "sweep/sweep_folder.h"
+#include "sweep/sweep.h"
 
 namespace kedge::sweep {
 
@@ -23,6 +23,7 @@ struct AgentOptions {
   Path kedge;             // this program
   std::chrono::milliseconds look_every = std::chrono::seconds(2);
   std::chrono::milliseconds patience = std::chrono::seconds(60);  // for a program that was stopped
+  std::chrono::milliseconds away_max = std::chrono::hours(1);     // a server, or room on a disk
   std::function<void(std::string_view line)> say = {};
 };
 
@@ -33,7 +34,7 @@ struct AgentReport {
   bool was_interrupted = false;  // somebody asked it to stop; what it worked on is open again
 };
 
-Result<AgentReport> run_agent(SweepFolder& folder, const AgentOptions& options,
+Result<AgentReport> run_agent(Sweep& sweep, const AgentOptions& options,
                               const launch::HeldSignals& signals);
 
 // So many trials that failed at once and alike end a sweep in which nothing has finished.

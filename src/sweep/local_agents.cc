@@ -17,7 +17,7 @@
 #include "core/file.h"
 #include "core/result.h"
 #include "launch/supervise.h"
-#include "sweep/sweep_folder.h"
+#include "sweep/sweep.h"
 #include "track/attempt.h"
 #include "track/run_list.h"
 
@@ -27,10 +27,12 @@ namespace {
 // Of so many runs the newest tell enough.
 constexpr std::size_t kRunsMax = 50;
 
-Result<pid_t> start_agent(const Path& kedge, const Path& sweep,
-                          const launch::HeldSignals& signals) {
-  const std::string program = kedge.string();
-  const std::string folder = sweep.string();
+Result<pid_t> start_agent(std::vector<std::string> words, const launch::HeldSignals& signals) {
+  std::vector<char*> args;
+  for (std::string& word : words) {
+    args.push_back(word.data());
+  }
+  args.push_back(nullptr);
   const pid_t child = ::fork();
   if (child < 0) {
     return fail(ErrorKind::Io, fmt::format("cannot start an agent: {}", std::strerror(errno)));
@@ -38,8 +40,7 @@ Result<pid_t> start_agent(const Path& kedge, const Path& sweep,
   if (child == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
     ::pthread_sigmask(SIG_SETMASK, &signals.before(), nullptr);
-    ::execl(program.c_str(), program.c_str(), "agent", folder.c_str(), "--wait",
-            static_cast<char*>(nullptr));
+    ::execv(args.front(), args.data());
     ::_exit(126);
   }
   return child;
@@ -47,11 +48,11 @@ Result<pid_t> start_agent(const Path& kedge, const Path& sweep,
 
 }  // namespace
 
-Result<int> run_local_agents(const SweepFolder& folder, std::int64_t count, const Path& kedge,
+Result<int> run_local_agents(const std::vector<std::string>& words, std::int64_t count,
                              const launch::HeldSignals& signals) {
   std::vector<pid_t> agents;
   for (std::int64_t i = 0; i < count; ++i) {
-    agents.push_back(KEDGE_TRY(start_agent(kedge, folder.path(), signals)));
+    agents.push_back(KEDGE_TRY(start_agent(words, signals)));
   }
   int worst = 0;
   while (!agents.empty()) {

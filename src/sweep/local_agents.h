@@ -4,17 +4,17 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/file.h"
 #include "core/result.h"
 #include "launch/supervise.h"
-#include "sweep/sweep_folder.h"
 
 namespace kedge::sweep {
 
-// Runs so many `kedge agent` processes to their end. The exit code: 0 when all ended well, 85 when
-// they were asked to stop, else the worst.
-Result<int> run_local_agents(const SweepFolder& folder, std::int64_t count, const Path& kedge,
+// Runs so many agents to their end: `words` is their command, `kedge agent ...`. The exit code: 0
+// when all ended well, 85 when they were asked to stop, else the worst.
+Result<int> run_local_agents(const std::vector<std::string>& words, std::int64_t count,
                              const launch::HeldSignals& signals);
 
 struct UsualTime {

@@ -1,4 +1,4 @@
-// Which code a sweep runs, and results of the same values and the same code in other sweeps.
+// Which code a sweep runs, and results of the same values, code and data in other sweeps.
 #pragma once
 
 #include <optional>
@@ -16,10 +16,14 @@ namespace kedge::sweep {
 std::string digest_program(const Path& folder, const std::string& program,
                            const std::vector<std::string>& command);
 
-// The same of a sweep's program as it is now.
-std::string code_of(const SweepFolder& folder);
+// Of files and folders: all names, and of the first thousand files their size, beginning and end.
+// Empty: of nothing.
+std::string digest_data(const std::vector<Path>& paths);
 
-// A finished trial of another sweep in the same place, with the same code and the same values.
+// The same of a sweep's program as it is now.
+std::string code_of(const Sweep& sweep);
+
+// A finished trial of another sweep in the same place, with the same code, data and values.
 std::optional<TrialResult> find_identical(const SweepFolder& folder, const nlohmann::json& values);
 
 }  // namespace kedge::sweep

@@ -1,12 +1,10 @@
 #include "sweep/sweep_folder.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
-#include <chrono>
 #include <cstdint>
-#include <ctime>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,121 +12,18 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include "core/exclusive_file.h"
 #include "core/file.h"
-#include "core/hash.h"
 #include "core/nearest.h"
-#include "core/random.h"
 #include "core/result.h"
-#include "search/propose.h"
 #include "sweep/reuse.h"
 #include "sweep/trial_files.h"
-#include "sweep/trial_table.h"
 
 namespace kedge::sweep {
 namespace {
-
-std::string digest_of(std::string_view text) {
-  Digest digest;
-  digest.add(text);
-  return digest.text();
-}
-
-// 8 letters and digits, as people type them.
-std::string make_id() {
-  constexpr std::string_view kLetters = "abcdefghijkmnpqrstuvwxyz23456789";
-  const auto now = std::chrono::system_clock::now().time_since_epoch().count();
-  Random random({static_cast<std::uint64_t>(now), static_cast<std::uint64_t>(::getpid())});
-  std::string id;
-  for (int i = 0; i < 8; ++i) {
-    id += kLetters[random.below(kLetters.size())];
-  }
-  return id;
-}
-
-nlohmann::json facts_json(const SweepFacts& facts) {
-  return {{"format", "kedge-sweep"},
-          {"version", 1},
-          {"id", facts.id},
-          {"name", facts.name},
-          {"project", facts.project},
-          {"created", facts.created},
-          {"file", facts.file},
-          {"digest", facts.digest},
-          {"program", facts.program},
-          {"code", facts.code},
-          {"folder", facts.folder.string()},
-          {"runs", facts.runs.string()},
-          {"is_config", facts.is_config},
-          {"reuses", facts.reuses},
-          {"metric",
-           {{"name", facts.metric.name},
-            {"goal", facts.metric.goal == search::Goal::Maximize ? "maximize" : "minimize"}}}};
-}
-
-Result<SweepFacts> parse_facts(const nlohmann::json& json, const Path& path) {
-  if (!json.is_object() || json.value("format", "") != "kedge-sweep") {
-    return fail(ErrorKind::Corrupt, fmt::format("{} does not describe a sweep", path.string()));
-  }
-  SweepFacts facts;
-  facts.id = json.value("id", "");
-  facts.name = json.value("name", "");
-  facts.project = json.value("project", "");
-  facts.created = json.value("created", "");
-  facts.file = json.value("file", "");
-  facts.digest = json.value("digest", "");
-  facts.program = json.value("program", "");
-  facts.code = json.value("code", "");
-  facts.folder = json.value("folder", "");
-  facts.runs = json.value("runs", "");
-  facts.is_config = json.value("is_config", false);
-  facts.reuses = json.value("reuses", false);
-  const nlohmann::json metric = json.value("metric", nlohmann::json::object());
-  facts.metric.name = metric.value("name", "");
-  facts.metric.goal =
-      metric.value("goal", "") == "maximize" ? search::Goal::Maximize : search::Goal::Minimize;
-  return facts;
-}
-
-bool is_yaml(const Path& path) {
-  return path.extension() == ".yaml" || path.extension() == ".yml";
-}
-
-Result<SweepFacts> make_facts(const NewSweep& sweep, const search::SweepPlan& plan) {
-  SweepFacts facts;
-  facts.id = make_id();
-  facts.name = plan.name;
-  facts.project = !sweep.project.empty() ? sweep.project : plan.project;
-  facts.created = utc_now();
-  facts.file = sweep.is_table ? "sweep.csv" : "sweep.yaml";
-  facts.digest = digest_of(sweep.text);
-  facts.folder =
-      std::filesystem::absolute(sweep.folder.empty() ? "." : sweep.folder).lexically_normal();
-  facts.runs = std::filesystem::absolute(sweep.runs).lexically_normal();
-  facts.reuses = sweep.reuses;
-  facts.metric = sweep.metric;
-  facts.program = !sweep.config.empty()    ? std::filesystem::absolute(sweep.config).string()
-                  : !sweep.program.empty() ? sweep.program
-                                           : plan.program;
-  facts.is_config = is_yaml(facts.program);
-  if (facts.program.empty() && plan.command.empty()) {
-    return fail(ErrorKind::Usage,
-                fmt::format("{}: nothing to run: 'program' is missing", sweep.file_name),
-                "name a script or a kedge config: program: train.py; or pass --config FILE");
-  }
-  // A command says itself what is run; its program may be a word like `kedge`.
-  if (plan.command.empty() && !std::filesystem::exists(facts.folder / facts.program)) {
-    return fail(ErrorKind::NotFound, fmt::format("{}: program '{}' is not in {}", sweep.file_name,
-                                                 facts.program, facts.folder.string()));
-  }
-  facts.code = digest_program(facts.folder, facts.program, plan.command);
-  return facts;
-}
 
 std::optional<std::int64_t> number_of(const std::string& name) {
   constexpr std::string_view kEnding = ".json";
@@ -139,19 +34,7 @@ std::optional<std::int64_t> number_of(const std::string& name) {
   return is_number && number > 0 ? std::optional(number) : std::nullopt;
 }
 
-constexpr std::array<std::string_view, 4> kStates = {"running", "paused", "stopped", "cancelled"};
-
 }  // namespace
-
-std::string utc_now() {
-  const auto now =
-      std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now());
-  return fmt::format("{:%FT%TZ}", fmt::gmtime(now));
-}
-
-std::string_view name_of(SweepState state) {
-  return kStates.at(static_cast<std::size_t>(state));
-}
 
 std::optional<nlohmann::json> read_json(const Path& path) {
   const auto text = read_file(path);
@@ -162,15 +45,7 @@ std::optional<nlohmann::json> read_json(const Path& path) {
   return json.is_object() ? std::optional(std::move(json)) : std::nullopt;
 }
 
-Result<search::SweepPlan> read_plan(const std::string& text, const std::string& where,
-                                    bool is_table) {
-  auto plan =
-      KEDGE_TRY(is_table ? parse_trial_table(text, where) : search::parse_sweep(text, where));
-  KEDGE_TRY(search::check_plan(plan));
-  return plan;
-}
-
-Result<SweepFolder> SweepFolder::create(const Path& dir, const NewSweep& sweep) {
+Result<std::unique_ptr<SweepFolder>> SweepFolder::create(const Path& dir, const NewSweep& sweep) {
   auto plan = KEDGE_TRY(read_plan(sweep.text, sweep.file_name, sweep.is_table));
   SweepFacts facts = KEDGE_TRY(make_facts(sweep, plan));
   plan.metric = sweep.is_table ? sweep.metric : plan.metric;
@@ -190,9 +65,10 @@ Result<SweepFolder> SweepFolder::create(const Path& dir, const NewSweep& sweep) 
     std::error_code ignored;  // what cannot be removed has a name that nobody reads
     std::filesystem::remove_all(beside, ignored);
     return filled ? std::unexpected(io_error("cannot create", path, error.value()))
-                  : Result<SweepFolder>(std::unexpected(filled.error()));
+                  : Result<std::unique_ptr<SweepFolder>>(std::unexpected(filled.error()));
   }
-  return SweepFolder(path, std::move(facts), std::move(plan));
+  // The constructor is private.
+  return std::unique_ptr<SweepFolder>(new SweepFolder(path, std::move(facts), std::move(plan)));
 }
 
 std::vector<Path> SweepFolder::list(const Path& dir) {
@@ -208,7 +84,7 @@ std::vector<Path> SweepFolder::list(const Path& dir) {
   return folders;
 }
 
-Result<SweepFolder> SweepFolder::open(const std::string& word, const Path& dir) {
+Result<std::unique_ptr<SweepFolder>> SweepFolder::open(const std::string& word, const Path& dir) {
   Path path = std::filesystem::exists(Path(word) / "sweep.json") ? Path(word) : dir / word;
   if (!std::filesystem::exists(path / "sweep.json")) {
     std::vector<std::string> known;
@@ -228,7 +104,7 @@ Result<SweepFolder> SweepFolder::open(const std::string& word, const Path& dir) 
   }
   path = std::filesystem::absolute(path).lexically_normal();
   const auto json = read_json(path / "sweep.json").value_or(nlohmann::json());
-  SweepFacts facts = KEDGE_TRY(parse_facts(json, path / "sweep.json"));
+  SweepFacts facts = KEDGE_TRY(parse_facts(json, (path / "sweep.json").string()));
   const std::string text = KEDGE_TRY(read_file(path / facts.file));
   if (digest_of(text) != facts.digest) {
     return fail(ErrorKind::Corrupt,
@@ -239,28 +115,27 @@ Result<SweepFolder> SweepFolder::open(const std::string& word, const Path& dir) 
   }
   auto plan = KEDGE_TRY(read_plan(text, (path / facts.file).string(), facts.file == "sweep.csv"));
   plan.metric = facts.file == "sweep.csv" ? facts.metric : plan.metric;
-  return SweepFolder(path, std::move(facts), std::move(plan));
+  // The constructor is private.
+  return std::unique_ptr<SweepFolder>(new SweepFolder(path, std::move(facts), std::move(plan)));
 }
 
 Path SweepFolder::trial_path(std::int64_t number) const {
   return path_ / "trials" / std::to_string(number);
 }
 
-Result<Control> SweepFolder::read_control() const {
+Result<Control> SweepFolder::read_control() {
   Control control;
   if (!std::filesystem::exists(path_ / "sweep.json")) {
     return fail(ErrorKind::NotFound, fmt::format("sweep {} is gone", path_.string()));
   }
   if (const auto json = read_json(path_ / "control.json")) {
-    const auto found = std::ranges::find(kStates, json->value("state", "running"));
-    control.state = found == kStates.end() ? SweepState::Running
-                                           : static_cast<SweepState>(found - kStates.begin());
+    control.state = parse_sweep_state(json->value("state", "")).value_or(SweepState::Running);
     control.reason = json->value("reason", "");
   }
   return control;
 }
 
-Result<void> SweepFolder::write_control(const Control& control) const {
+Result<void> SweepFolder::write_control(const Control& control) {
   const nlohmann::json json = {
       {"state", name_of(control.state)}, {"reason", control.reason}, {"changed", utc_now()}};
   return write_file_atomic(path_ / "control.json", json.dump(2) + "\n");
@@ -337,43 +212,44 @@ Result<bool> SweepFolder::add_finished(std::int64_t number, const TrialView& vie
                                  json.dump(2) + "\n");
 }
 
-Result<bool> SweepFolder::add_result(std::int64_t number, const TrialResult& result) const {
+Result<bool> SweepFolder::add_result(std::int64_t number, const TrialResult& result) {
   KEDGE_TRY(make_dirs(trial_path(number)));
   return create_file_exclusively(trial_path(number) / "result.json",
                                  result_json(result).dump(2) + "\n");
 }
 
-Result<void> SweepFolder::write_progress(std::int64_t number,
-                                         const std::vector<double>& curve) const {
+Result<void> SweepFolder::write_progress(std::int64_t number, const std::vector<double>& curve) {
   const nlohmann::json json = {{"curve", curve}};
   return write_file_atomic(trial_path(number) / "progress.json", json.dump() + "\n");
 }
 
-Result<void> SweepFolder::set_paused(std::int64_t number, bool is_paused) const {
-  const Path path = trial_path(number) / "paused.json";
-  if (is_paused) {
-    return write_file_atomic(path, nlohmann::json{{"paused", utc_now()}}.dump() + "\n");
-  }
-  std::error_code error;
-  std::filesystem::remove(path, error);
-  return error ? Result<void>(std::unexpected(io_error("cannot remove", path, error.value())))
-               : Result<void>();
+Result<void> SweepFolder::pause(std::int64_t number) {
+  return write_file_atomic(trial_path(number) / "paused.json",
+                           nlohmann::json{{"paused", utc_now()}}.dump() + "\n");
 }
 
-Result<bool> SweepFolder::retry(std::int64_t number) const {
-  const Path folder = trial_path(number);
+std::optional<TrialResult> SweepFolder::find_known(const nlohmann::json& values) {
+  return find_identical(*this, values);
+}
+
+// By link() and unlink(): a rename would replace an older result that a file server shows late.
+Result<bool> SweepFolder::retry(std::int64_t number) {
+  const Path result = trial_path(number) / "result.json";
   for (int aside = 1;; ++aside) {
-    const Path old = folder / fmt::format("result-{}.json", aside);
-    if (std::filesystem::exists(old)) {
+    std::error_code error;
+    std::filesystem::create_hard_link(
+        result, trial_path(number) / fmt::format("result-{}.json", aside), error);
+    if (error == std::errc::file_exists) {
       continue;
     }
-    std::error_code error;
-    std::filesystem::rename(folder / "result.json", old, error);
     if (error == std::errc::no_such_file_or_directory) {
       return false;
     }
+    if (!error) {
+      std::filesystem::remove(result, error);
+    }
     if (error) {
-      return std::unexpected(io_error("cannot rename", folder / "result.json", error.value()));
+      return std::unexpected(io_error("cannot set aside", result, error.value()));
     }
     return true;
   }

@@ -1,6 +1,7 @@
 #include "sweep/sweep_folder.h"
 
 #include <filesystem>
+#include <memory>
 #include <set>
 #include <string>
 #include <thread>
@@ -26,7 +27,7 @@ using ::testing::Pair;
 
 class SweepFolderTest : public ::testing::Test {
  protected:
-  SweepFolder make(const std::string& text) {
+  std::unique_ptr<SweepFolder> make(const std::string& text) {
     EXPECT_TRUE(write_file_atomic(scratch_.path() / "train.py", "print(1)\n"));
     auto folder =
         SweepFolder::create(scratch_.path() / "sweeps",
@@ -43,14 +44,15 @@ constexpr const char* kText =
     "parameters: {x: {min: 0.0, max: 1.0}}\n";
 
 TEST_F(SweepFolderTest, a_number_is_handed_out_once_whoever_asks) {
-  SweepFolder folder = make(kText);
+  const auto folder = make(kText);
   std::vector<int> wins(8, 0);
   std::vector<std::thread> agents;
   for (std::size_t i = 0; i < wins.size(); ++i) {
     agents.emplace_back([&, i] {
-      auto own = SweepFolder::open(folder.path().string(), {});
+      auto own = SweepFolder::open(folder->path().string(), {});
       for (std::int64_t number = 1; number <= 20; ++number) {
-        wins[i] += own->add_trial(number, {{"x", 0.01 * static_cast<double>(i)}}).value() ? 1 : 0;
+        wins[i] +=
+            (*own)->add_trial(number, {{"x", 0.01 * static_cast<double>(i)}}).value() ? 1 : 0;
       }
     });
   }
@@ -60,27 +62,55 @@ TEST_F(SweepFolderTest, a_number_is_handed_out_once_whoever_asks) {
     total += wins[i];
   }
   EXPECT_EQ(total, 20);
-  EXPECT_EQ(folder.read_trials()->size(), 20);
+  EXPECT_EQ(folder->read_trials()->size(), 20);
 }
 
 TEST_F(SweepFolderTest, a_trial_ends_once_and_only_a_retry_opens_it) {
-  SweepFolder folder = make(kText);
-  ASSERT_TRUE(*folder.add_trial(1, {{"x", 0.5}}));
-  EXPECT_EQ(folder.read_trials()->at(0).trial.state, search::TrialState::Waiting);
-  EXPECT_TRUE(*folder.add_result(1, {.state = search::TrialState::Failed, .exit_code = 3}));
-  EXPECT_FALSE(*folder.add_result(1, {.state = search::TrialState::Finished, .metric = 1}));
-  EXPECT_EQ(folder.read_trials()->at(0).result->exit_code, 3);
-  EXPECT_TRUE(*folder.retry(1));
-  EXPECT_FALSE(*folder.retry(1));
-  EXPECT_EQ(folder.read_trials()->at(0).failures, 1);
-  EXPECT_TRUE(*folder.add_result(1, {.state = search::TrialState::Finished, .metric = 0.25}));
-  EXPECT_EQ(folder.read_trials()->at(0).trial.metric, 0.25);
+  const auto folder = make(kText);
+  ASSERT_TRUE(*folder->add_trial(1, {{"x", 0.5}}));
+  EXPECT_EQ(folder->read_trials()->at(0).trial.state, search::TrialState::Waiting);
+  EXPECT_TRUE(*folder->add_result(1, {.state = search::TrialState::Failed, .exit_code = 3}));
+  EXPECT_FALSE(*folder->add_result(1, {.state = search::TrialState::Finished, .metric = 1}));
+  EXPECT_EQ(folder->read_trials()->at(0).result->exit_code, 3);
+  EXPECT_TRUE(*folder->retry(1));
+  EXPECT_FALSE(*folder->retry(1));
+  EXPECT_EQ(folder->read_trials()->at(0).failures, 1);
+  EXPECT_TRUE(*folder->add_result(1, {.state = search::TrialState::Finished, .metric = 0.25}));
+  EXPECT_EQ(folder->read_trials()->at(0).trial.metric, 0.25);
+}
+
+TEST_F(SweepFolderTest, a_trial_whose_result_is_not_seen_yet_is_not_run_again) {
+  const auto folder = make(kText);
+  auto first = folder->claim();
+  ASSERT_TRUE(first && first->job);
+  ASSERT_TRUE(*folder->add_result(1, {.state = search::TrialState::Finished, .metric = 1}));
+  ASSERT_TRUE(first->job->lease->end(track::RunState::Finished));
+  // As a file server shows it that is behind.
+  const Path result = folder->trial_path(1) / "result.json";
+  std::filesystem::rename(result, folder->path() / "not-seen-yet");
+  const auto second = folder->claim();
+  ASSERT_TRUE(second && second->job);
+  EXPECT_EQ(second->job->view.trial.number, 2);
+}
+
+TEST_F(SweepFolderTest, a_failed_trial_is_open_again_after_a_retry) {
+  const auto folder = make(kText);
+  auto first = folder->claim();
+  ASSERT_TRUE(first && first->job);
+  ASSERT_TRUE(*folder->add_result(1, {.state = search::TrialState::Failed, .exit_code = 1}));
+  ASSERT_TRUE(first->job->lease->end(track::RunState::Failed));
+  ASSERT_TRUE(*folder->retry(1));
+  const auto again = folder->claim();
+  ASSERT_TRUE(again && again->job);
+  EXPECT_EQ(again->job->view.trial.number, 1);
+  EXPECT_EQ(again->job->lease->number(), 2);
 }
 
 TEST_F(SweepFolderTest, an_edited_sweep_file_is_refused) {
-  const SweepFolder folder = make(kText);
-  ASSERT_TRUE(write_file_atomic(folder.path() / "sweep.yaml", std::string(kText) + "run_cap: 3\n"));
-  const auto again = SweepFolder::open(folder.path().string(), {});
+  const auto folder = make(kText);
+  ASSERT_TRUE(
+      write_file_atomic(folder->path() / "sweep.yaml", std::string(kText) + "run_cap: 3\n"));
+  const auto again = SweepFolder::open(folder->path().string(), {});
   ASSERT_FALSE(again);
   EXPECT_THAT(again.error().message, HasSubstr("was edited after the sweep began"));
 }
@@ -95,15 +125,15 @@ TEST_F(SweepFolderTest, nothing_is_made_for_a_sweep_that_cannot_run) {
 }
 
 TEST_F(SweepFolderTest, finished_trials_of_another_sweep_can_be_taken_over) {
-  SweepFolder from = make(kText);
-  SweepFolder into = make(kText);
-  ASSERT_TRUE(*from.add_trial(1, {{"x", 0.5}}));
-  ASSERT_TRUE(*from.add_result(1, {.state = search::TrialState::Finished, .metric = 0.1}));
-  ASSERT_TRUE(*into.add_finished(1, from.read_trials()->at(0), from.facts().id));
-  const auto trials = into.read_trials();
+  const auto from = make(kText);
+  const auto into = make(kText);
+  ASSERT_TRUE(*from->add_trial(1, {{"x", 0.5}}));
+  ASSERT_TRUE(*from->add_result(1, {.state = search::TrialState::Finished, .metric = 0.1}));
+  ASSERT_TRUE(*into->add_finished(1, from->read_trials()->at(0), from->facts().id));
+  const auto trials = into->read_trials();
   EXPECT_EQ(trials->at(0).trial.state, search::TrialState::Finished);
   EXPECT_EQ(trials->at(0).trial.metric, 0.1);
-  EXPECT_EQ(trials->at(0).result->reused, from.facts().id + "/1");
+  EXPECT_EQ(trials->at(0).result->reused, from->facts().id + "/1");
 }
 
 TEST(TrialCommand, macros_are_filled_in_as_wandb_does) {

@@ -14,7 +14,7 @@
 #include "core/process.h"
 #include "core/result.h"
 #include "search/space.h"
-#include "sweep/sweep_folder.h"
+#include "sweep/sweep.h"
 
 namespace kedge::sweep {
 namespace {
@@ -127,10 +127,10 @@ bool has_variable(const char* name) {
 
 // Where nobody says otherwise, wandb and mlflow keep to the trial's folder, where the metric is
 // read from.
-void add_trackers(const SweepFolder& folder, const TrialView& view, const Path& trial,
+void add_trackers(const Sweep& sweep, const TrialView& view, const Path& trial,
                   TrialCommand& command) {
   auto& variables = command.variables;
-  variables.emplace_back("WANDB_SWEEP_ID", folder.facts().id);
+  variables.emplace_back("WANDB_SWEEP_ID", sweep.facts().id);
   variables.emplace_back("WANDB_RUN_ID", view.run);
   variables.emplace_back("WANDB_SWEEP_PARAM_PATH", (trial / "wandb-params.yaml").string());
   if (!has_variable("WANDB_MODE") && !has_variable("WANDB_API_KEY") &&
@@ -186,10 +186,10 @@ Result<std::vector<std::string>> expand_macros(const std::vector<std::string>& w
   return expanded;
 }
 
-Result<TrialCommand> make_trial_command(const SweepFolder& folder, const TrialView& view,
+Result<TrialCommand> make_trial_command(const Sweep& sweep, const TrialView& view,
                                         const Path& kedge) {
-  const SweepFacts& facts = folder.facts();
-  const Path trial = folder.trial_path(view.trial.number);
+  const SweepFacts& facts = sweep.facts();
+  const Path trial = sweep.trial_path(view.trial.number);
   const nlohmann::json& values = view.trial.values;
   KEDGE_TRY(make_dirs(trial));
   KEDGE_TRY(write_file_atomic(trial / "values.json", values.dump(2) + "\n"));
@@ -198,6 +198,9 @@ Result<TrialCommand> make_trial_command(const SweepFolder& folder, const TrialVi
   command.variables = {{"KEDGE_SWEEP_ID", facts.id},
                        {"KEDGE_SWEEP_TRIAL", std::to_string(view.trial.number)},
                        {"KEDGE_RUN_ID", view.run}};
+  for (auto& variable : sweep.variables()) {
+    command.variables.push_back(std::move(variable));
+  }
   if (facts.is_config) {
     command.args = {kedge.string(), "train", facts.program};
     command.variables.emplace_back("KEDGE_SWEEP_VALUES", "@" + (trial / "values.json").string());
@@ -205,7 +208,7 @@ Result<TrialCommand> make_trial_command(const SweepFolder& folder, const TrialVi
     return command;
   }
   const Words words =
-      folder.plan().command.empty() ? default_command(facts.program) : folder.plan().command;
+      sweep.plan().command.empty() ? default_command(facts.program) : sweep.plan().command;
   std::string program = facts.program;
   if (!program.empty() && program.find('/') == std::string::npos && words.front() == "${program}") {
     program = "./" + program;
@@ -224,7 +227,7 @@ Result<TrialCommand> make_trial_command(const SweepFolder& folder, const TrialVi
   command.args.insert(command.args.end(), expanded.begin(), expanded.end());
   command.variables.emplace_back("KEDGE_SWEEP_VALUES", values.dump());
   command.variables.emplace_back("KEDGE_SWEEP_FILE", (trial / "values.json").string());
-  add_trackers(folder, view, trial, command);
+  add_trackers(sweep, view, trial, command);
   return command;
 }
 

@@ -10,7 +10,7 @@
 
 #include "core/file.h"
 #include "core/result.h"
-#include "sweep/sweep_folder.h"
+#include "sweep/sweep.h"
 
 namespace kedge::sweep {
 
@@ -21,7 +21,7 @@ struct TrialCommand {
 
 // Writes values.json and the like into the trial's folder. `kedge` is this program: it trains
 // configs and watches over other programs.
-Result<TrialCommand> make_trial_command(const SweepFolder& folder, const TrialView& view,
+Result<TrialCommand> make_trial_command(const Sweep& sweep, const TrialView& view,
                                         const Path& kedge);
 
 // --lr=0.1 --net.depth=2; values as Python prints them, which W&B's scripts expect.

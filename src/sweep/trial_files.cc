@@ -32,21 +32,6 @@ std::optional<double> number_of(const nlohmann::json& json, const char* key) {
   return found->is_number() ? found->get<double>() : std::numeric_limits<double>::quiet_NaN();
 }
 
-TrialResult parse_result(const nlohmann::json& json) {
-  TrialResult result;
-  const auto found = std::ranges::find(kStates, json.value("state", "failed"));
-  result.state = found == kStates.end() ? search::TrialState::Failed
-                                        : static_cast<search::TrialState>(found - kStates.begin());
-  result.metric = number_of(json, "metric");
-  result.exit_code = json.value("exit_code", 0);
-  result.seconds = json.value("seconds", 0.0);
-  result.message = json.value("message", "");
-  result.host = json.value("host", "");
-  result.ended = json.value("ended", "");
-  result.reused = json.value("reused", "");
-  return result;
-}
-
 void count_files(const Path& folder, TrialView& view) {
   std::error_code error;
   std::filesystem::directory_iterator entry(folder, error);
@@ -83,26 +68,60 @@ nlohmann::json result_json(const TrialResult& result) {
   return json;
 }
 
-TrialView view_of(const nlohmann::json& description, const Path& folder) {
-  TrialView view;
-  view.trial.values = description.value("values", nlohmann::json::object());
-  view.run = description.value("run", "");
-  count_files(folder, view);
-  if (const auto progress = read_json(folder / "progress.json");
-      progress && progress->contains("curve") && (*progress)["curve"].is_array()) {
-    for (const nlohmann::json& value : (*progress)["curve"]) {
-      view.trial.curve.push_back(value.is_number() ? value.get<double>()
-                                                   : std::numeric_limits<double>::quiet_NaN());
-    }
+TrialResult parse_result(const nlohmann::json& json) {
+  TrialResult result;
+  const auto found = std::ranges::find(kStates, json.value("state", "failed"));
+  result.state = found == kStates.end() ? search::TrialState::Failed
+                                        : static_cast<search::TrialState>(found - kStates.begin());
+  result.metric = number_of(json, "metric");
+  result.exit_code = json.value("exit_code", 0);
+  result.seconds = json.value("seconds", 0.0);
+  result.message = json.value("message", "");
+  result.host = json.value("host", "");
+  result.ended = json.value("ended", "");
+  result.reused = json.value("reused", "");
+  return result;
+}
+
+std::vector<double> parse_curve(const nlohmann::json& json) {
+  std::vector<double> curve;
+  for (const nlohmann::json& value : json.is_array() ? json : nlohmann::json::array()) {
+    curve.push_back(value.is_number() ? value.get<double>()
+                                      : std::numeric_limits<double>::quiet_NaN());
   }
-  const auto own = description.find("result");  // of a trial taken over from another sweep
-  const auto json =
-      own != description.end() ? std::optional(*own) : read_json(folder / "result.json");
-  if (json) {
-    view.result = parse_result(*json);
+  return curve;
+}
+
+nlohmann::json render_trial(const TrialView& view) {
+  nlohmann::json json = {{"number", view.trial.number}, {"state", name_of(view.trial.state)},
+                         {"values", view.trial.values}, {"run", view.run},
+                         {"attempts", view.attempts},   {"failures", view.failures},
+                         {"curve", view.trial.curve}};
+  json["metric"] = view.trial.metric ? nlohmann::json(*view.trial.metric) : nlohmann::json();
+  json["result"] = view.result ? result_json(*view.result) : nlohmann::json();
+  return json;
+}
+
+TrialView parse_trial(const nlohmann::json& json) {
+  TrialView view;
+  view.trial.number = json.value("number", std::int64_t{0});
+  view.trial.values = json.value("values", nlohmann::json::object());
+  view.trial.curve = parse_curve(json.value("curve", nlohmann::json()));
+  view.run = json.value("run", "");
+  view.attempts = json.value("attempts", 0);
+  view.failures = json.value("failures", 0);
+  if (const auto result = json.find("result"); result != json.end() && result->is_object()) {
+    view.result = parse_result(*result);
+  }
+  conclude_state(view, json.value("state", "") == "paused");
+  return view;
+}
+
+void conclude_state(TrialView& view, bool is_paused) {
+  if (view.result) {
     view.trial.state = view.result->state;
     view.trial.metric = view.result->metric;
-  } else if (std::filesystem::exists(folder / "paused.json")) {
+  } else if (is_paused) {
     view.trial.state = search::TrialState::Paused;
     if (!view.trial.curve.empty()) {
       view.trial.metric = view.trial.curve.back();
@@ -111,6 +130,23 @@ TrialView view_of(const nlohmann::json& description, const Path& folder) {
     view.trial.state =
         view.attempts > 0 ? search::TrialState::Running : search::TrialState::Waiting;
   }
+}
+
+TrialView view_of(const nlohmann::json& description, const Path& folder) {
+  TrialView view;
+  view.trial.values = description.value("values", nlohmann::json::object());
+  view.run = description.value("run", "");
+  count_files(folder, view);
+  if (const auto progress = read_json(folder / "progress.json")) {
+    view.trial.curve = parse_curve(progress->value("curve", nlohmann::json()));
+  }
+  const auto own = description.find("result");  // of a trial taken over from another sweep
+  const auto json =
+      own != description.end() ? std::optional(*own) : read_json(folder / "result.json");
+  if (json) {
+    view.result = parse_result(*json);
+  }
+  conclude_state(view, !json && std::filesystem::exists(folder / "paused.json"));
   return view;
 }
 

@@ -41,7 +41,7 @@ std::string host_name() {
 bool TrialRun::wait_for_holder() const {
   const Stopwatch waited;
   for (;;) {
-    const Path run = find_run_path(folder_, view_);
+    const Path run = find_run_path(sweep_, view_);
     const auto holder = run.empty() ? Result<std::optional<track::AttemptFacts>>(std::nullopt)
                                     : track::find_live_holder(run, {.may_wait = false});
     if (!holder || !*holder || waited.seconds() > 120) {
@@ -54,21 +54,21 @@ bool TrialRun::wait_for_holder() const {
 }
 
 Result<TrialEnd> TrialRun::run() {
-  if (attempt_.number() > 1 && !wait_for_holder()) {
+  if (lease_.number() > 1 && !wait_for_holder()) {
     TrialEnd end{.kind = TrialEnd::Kind::Open, .is_interrupted = true};
     end.result.message = "is open again";
     return end;
   }
-  const TrialCommand command = KEDGE_TRY(make_trial_command(folder_, view_, options_.kedge));
-  judged_brackets_ = search::find_brackets(folder_.plan().early_terminate,
+  const TrialCommand command = KEDGE_TRY(make_trial_command(sweep_, view_, options_.kedge));
+  judged_brackets_ = search::find_brackets(sweep_.plan().early_terminate,
                                            static_cast<std::int64_t>(view_.trial.curve.size()))
                          .size();
   watch_.restart();
-  const Path output = folder_.trial_path(view_.trial.number) / "output.log";
+  const Path output = sweep_.trial_path(view_.trial.number) / "output.log";
   output_begin_ = size_of_file(output).value_or(0);
   auto process = KEDGE_TRY(TrialProcess::start({.args = command.args,
                                                 .variables = command.variables,
-                                                .folder = folder_.facts().folder,
+                                                .folder = sweep_.facts().folder,
                                                 .output = output},
                                                signals_));
   Stopwatch since_look;
@@ -84,7 +84,7 @@ Result<TrialEnd> TrialRun::run() {
 }
 
 Result<void> TrialRun::look(TrialProcess& process) {
-  if (attempt_.is_lost()) {
+  if (lease_.is_lost()) {
     is_lost_ = true;
     process.kill();
     return {};
@@ -96,10 +96,10 @@ Result<void> TrialRun::look(TrialProcess& process) {
     return {};
   }
   // A folder that cannot be read for a while is no reason to lose the trial.
-  const auto control = folder_.read_control();
+  const auto control = sweep_.read_control();
   if (control && control->state == SweepState::Cancelled) {
     stop_ = Stop{search::Verdict::Stop, "the sweep was cancelled"};
-  } else if (folder_.plan().early_terminate.rule != search::Rule::None) {
+  } else if (sweep_.plan().early_terminate.rule != search::Rule::None) {
     KEDGE_TRY(judge());
   }
   if (stop_) {
@@ -110,8 +110,8 @@ Result<void> TrialRun::look(TrialProcess& process) {
 }
 
 Reports TrialRun::read_reports_now() const {
-  return read_reports({find_run_path(folder_, view_), folder_.trial_path(view_.trial.number)},
-                      folder_.plan().metric.name);
+  return read_reports({find_run_path(sweep_, view_), sweep_.trial_path(view_.trial.number)},
+                      sweep_.plan().metric.name);
 }
 
 Result<void> TrialRun::judge() {
@@ -120,14 +120,14 @@ Result<void> TrialRun::judge() {
     return {};
   }
   reports_seen_ = reports.values.size();
-  if (auto written = folder_.write_progress(view_.trial.number, reports.values); !written) {
+  if (auto written = sweep_.write_progress(view_.trial.number, reports.values); !written) {
     return {};  // told at the next look
   }
-  const auto views = folder_.read_trials();
+  const auto views = sweep_.read_trials();
   if (!views) {
     return {};
   }
-  const search::EarlyTerminate& rule = folder_.plan().early_terminate;
+  const search::EarlyTerminate& rule = sweep_.plan().early_terminate;
   const std::size_t brackets =
       search::find_brackets(rule, static_cast<std::int64_t>(reports.values.size())).size();
   // At a rung a trial is judged once, when it comes there.
@@ -145,25 +145,16 @@ Result<void> TrialRun::judge() {
   }
   own->curve = reports.values;
   search::Judgement judgement =
-      search::judge(folder_.plan(), trials, static_cast<std::size_t>(own - trials.begin()));
+      search::judge(sweep_.plan(), trials, static_cast<std::size_t>(own - trials.begin()));
   if (judgement.verdict != search::Verdict::GoOn) {
     stop_ = Stop{judgement.verdict, std::move(judgement.reason)};
   }
   return {};
 }
 
-double TrialRun::spent_before_s() const {
-  double sum = 0;
-  for (const track::AttemptFacts& attempt :
-       track::list_attempts(folder_.trial_path(view_.trial.number))) {
-    sum += attempt.number < attempt_.number() ? attempt.seconds : 0;
-  }
-  return sum;
-}
-
 // What this attempt's program said last.
 std::string TrialRun::output_tail() const {
-  std::string text = read_file(folder_.trial_path(view_.trial.number) / "output.log").value_or("");
+  std::string text = read_file(sweep_.trial_path(view_.trial.number) / "output.log").value_or("");
   text.erase(0, std::max(std::min(output_begin_, text.size()),
                          text.size() - std::min(text.size(), kTailBytes)));
   return text;
@@ -196,14 +187,14 @@ TrialEnd TrialRun::fail_with(int exit_code) {
 
 TrialEnd TrialRun::conclude(int exit_code, bool was_interrupted) {
   TrialEnd end;
-  if (is_lost_ || attempt_.is_lost()) {
+  if (is_lost_ || lease_.is_lost()) {
     end.kind = TrialEnd::Kind::Lost;
     end.result.message = "was taken by another agent";
     return end;
   }
   // The program of an agent that was killed while starting it: it took the run only after we had
   // looked. It is about to end.
-  if (exit_code != 0 && attempt_.number() > 1 && output_tail().contains("is held by")) {
+  if (exit_code != 0 && lease_.number() > 1 && output_tail().contains("is held by")) {
     end.kind = TrialEnd::Kind::Open;
     end.is_interrupted = was_interrupted;
     end.result.message = "waits: its run is still held by the agent before";
@@ -227,7 +218,7 @@ TrialEnd TrialRun::conclude(int exit_code, bool was_interrupted) {
   }
   end.names = reports.names;
   if (!reports.values.empty()) {
-    const search::Metric& metric = folder_.plan().metric;
+    const search::Metric& metric = sweep_.plan().metric;
     end.result.metric = reports.values.back();
     if (metric.uses_best) {
       for (const double value : reports.values) {
@@ -237,7 +228,7 @@ TrialEnd TrialRun::conclude(int exit_code, bool was_interrupted) {
     }
   }
   end.result.exit_code = exit_code;
-  end.result.seconds = spent_before_s() + watch_.seconds();
+  end.result.seconds = lease_.spent_before_s() + watch_.seconds();
   end.result.host = host_name();
   end.result.ended = utc_now();
   return end;

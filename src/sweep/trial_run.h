@@ -14,7 +14,7 @@
 #include "search/early_stop.h"
 #include "sweep/agent.h"
 #include "sweep/metric_source.h"
-#include "sweep/sweep_folder.h"
+#include "sweep/sweep.h"
 #include "sweep/trial_process.h"
 #include "track/attempt.h"
 
@@ -36,9 +36,9 @@ struct TrialEnd {
 
 class TrialRun {
  public:
-  TrialRun(SweepFolder& folder, const TrialView& view, track::Attempt& attempt,
-           const AgentOptions& options, const launch::HeldSignals& signals)
-      : folder_(folder), view_(view), attempt_(attempt), options_(options), signals_(signals) {}
+  TrialRun(Sweep& sweep, const TrialView& view, Lease& lease, const AgentOptions& options,
+           const launch::HeldSignals& signals)
+      : sweep_(sweep), view_(view), lease_(lease), options_(options), signals_(signals) {}
 
   Result<TrialEnd> run();
 
@@ -55,13 +55,12 @@ class TrialRun {
   Reports read_reports_now() const;
   TrialEnd conclude(int exit_code, bool was_interrupted);
   TrialEnd fail_with(int exit_code);
-  double spent_before_s() const;
   std::string output_tail() const;
   std::string last_line() const;
 
-  SweepFolder& folder_;
+  Sweep& sweep_;
   const TrialView& view_;
-  track::Attempt& attempt_;
+  Lease& lease_;
   const AgentOptions& options_;
   const launch::HeldSignals& signals_;
   Stopwatch watch_;

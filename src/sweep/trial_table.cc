@@ -19,7 +19,7 @@
 #include "search/space.h"
 #include "search/sweep_plan.h"
 #include "search/trial.h"
-#include "sweep/sweep_folder.h"
+#include "sweep/sweep.h"
 #include "sweep/trial_files.h"
 
 namespace kedge::sweep {
@@ -37,7 +37,9 @@ nlohmann::json value_of(const exchange::CsvCell& cell) {
 }
 
 bool has_metric(const TrialView& view) {
-  return view.result && view.trial.metric && std::isfinite(*view.trial.metric);
+  const bool counts = view.trial.state == search::TrialState::Paused ||
+                      (view.result && view.trial.state != search::TrialState::Failed);
+  return counts && view.trial.metric && std::isfinite(*view.trial.metric);
 }
 
 std::string text_of(const nlohmann::json& value) {
@@ -100,9 +102,9 @@ std::vector<std::size_t> rank_trials(const search::Metric& metric,
   return order;
 }
 
-Path find_run_path(const SweepFolder& folder, const TrialView& view) {
+Path find_run_path(const Sweep& sweep, const TrialView& view) {
   std::error_code error;
-  std::filesystem::directory_iterator project(folder.facts().runs, error);
+  std::filesystem::directory_iterator project(sweep.facts().runs, error);
   for (; !error && project != std::filesystem::directory_iterator(); project.increment(error)) {
     if (std::filesystem::exists(project->path() / view.run / "run.json")) {
       return project->path() / view.run;
@@ -111,7 +113,7 @@ Path find_run_path(const SweepFolder& folder, const TrialView& view) {
   return {};
 }
 
-Result<void> write_trial_table(const Path& path, const SweepFolder& folder,
+Result<void> write_trial_table(const Path& path, const Sweep& sweep,
                                const std::vector<TrialView>& trials) {
   std::set<std::string> keys;
   std::vector<nlohmann::json> flat;
@@ -127,7 +129,7 @@ Result<void> write_trial_table(const Path& path, const SweepFolder& folder,
   for (const std::string& key : keys) {
     columns.push_back({key, ColumnType::Text});
   }
-  const std::string& metric = folder.plan().metric.name;
+  const std::string& metric = sweep.plan().metric.name;
   columns.push_back({metric.empty() ? "metric" : metric, ColumnType::Number});
   columns.push_back({"seconds", ColumnType::Number});
   columns.push_back({"run", ColumnType::Text});
@@ -135,7 +137,7 @@ Result<void> write_trial_table(const Path& path, const SweepFolder& folder,
   return exchange::write_table(
       path, exchange::TableFormat::Csv, columns,
       [&](exchange::TableWriter& writer) -> Result<void> {
-        for (const std::size_t index : rank_trials(folder.plan().metric, trials)) {
+        for (const std::size_t index : rank_trials(sweep.plan().metric, trials)) {
           const TrialView& view = trials[index];
           std::vector<std::string> texts;
           texts.reserve(keys.size() + 2);
@@ -151,7 +153,7 @@ Result<void> write_trial_table(const Path& path, const SweepFolder& folder,
           cells.emplace_back(view.trial.metric ? exchange::Cell(*view.trial.metric)
                                                : exchange::Cell());
           cells.emplace_back(view.result ? exchange::Cell(view.result->seconds) : exchange::Cell());
-          const Path run = find_run_path(folder, view);
+          const Path run = find_run_path(sweep, view);
           const Path checkpoints = run / "checkpoints";
           cells.emplace_back(std::string_view(texts.emplace_back(run.string())));
           const bool has_checkpoints = !run.empty() && std::filesystem::exists(checkpoints);

@@ -7,7 +7,7 @@
 #include "core/file.h"
 #include "core/result.h"
 #include "search/sweep_plan.h"
-#include "sweep/sweep_folder.h"
+#include "sweep/sweep.h"
 
 namespace kedge::sweep {
 
@@ -16,7 +16,7 @@ Result<search::SweepPlan> parse_trial_table(const std::string& csv, const std::s
 
 // The best first, trials without a result last: number, state, the values, the metric, seconds, the
 // run's folder and its checkpoints' folder.
-Result<void> write_trial_table(const Path& path, const SweepFolder& folder,
+Result<void> write_trial_table(const Path& path, const Sweep& sweep,
                                const std::vector<TrialView>& trials);
 
 // The indices of the trials, the best first; those without a result last, in order.
@@ -24,6 +24,6 @@ std::vector<std::size_t> rank_trials(const search::Metric& metric,
                                      const std::vector<TrialView>& trials);
 
 // The folder of a trial's run, empty where there is none yet.
-Path find_run_path(const SweepFolder& folder, const TrialView& view);
+Path find_run_path(const Sweep& sweep, const TrialView& view);
 
 }  // namespace kedge::sweep
