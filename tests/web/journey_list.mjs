@@ -6,12 +6,14 @@ import { compare } from './journeys/compare.mjs';
 import { outage } from './journeys/outage.mjs';
 import { run } from './journeys/run.mjs';
 import { runs } from './journeys/runs.mjs';
+import { sweeps } from './journeys/sweeps.mjs';
 
 export const journeys = {
   ...runs,
   ...charts,
   ...compare,
   ...run,
+  ...sweeps,
   ...artifacts,
   ...access,
   ...outage,

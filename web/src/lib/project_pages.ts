@@ -18,6 +18,7 @@ export function queryFor(name: string, open: string, query: URLSearchParams): UR
 export const PROJECT_PAGES: readonly ProjectPage[] = [
   { name: 'runs', title: 'Runs', keys: 'g r', isOfRuns: true },
   { name: 'compare', title: 'Compare', keys: 'g c', isOfRuns: true },
+  { name: 'sweeps', title: 'Sweeps', keys: 'g s' },
   { name: 'artifacts', title: 'Artifacts', keys: 'g a' },
   { name: 'models', title: 'Models', keys: 'g m' },
   { name: 'alerts', title: 'Alerts', keys: 'g l' },

@@ -9,6 +9,8 @@ import { ModelPage } from './models/model_page';
 import { ModelsPage } from './models/models_page';
 import { Projects } from './projects';
 import { RunPage } from './run/run_page';
+import { SweepPage } from './sweeps/sweep_page';
+import { SweepsPage } from './sweeps/sweeps_page';
 import { Workspace } from './workspace';
 
 /** The page for an address. */
@@ -23,6 +25,12 @@ export function PageOf({ path }: { path: string[] }) {
         return <Workspace key={project} project={project} />;
       case 'compare':
         return <ComparePage key={project} project={project} />;
+      case 'sweeps':
+        return name ? (
+          <SweepPage key={name} project={project} id={name} />
+        ) : (
+          <SweepsPage project={project} />
+        );
       case 'artifacts':
         return name ? (
           <ArtifactPage project={project} name={name} version={part} />

@@ -23,15 +23,21 @@ export function defaultMetric(summary: readonly string[]): string {
 }
 
 /** Brush an axis, and only the runs that pass stay lit; below, those runs. */
-export function Parallel({ runs, config, summary }: CompareProps) {
+export function Parallel({
+  runs,
+  config,
+  summary,
+  hasTable = true,
+  axesMax = AUTO_CONFIG,
+}: CompareProps & { hasTable?: boolean; axesMax?: number }) {
   const query = route.value.query;
   const stored = query.get('ax');
   const columns = useMemo(
     () =>
       stored
         ? stored.split('|')
-        : [...config.slice(0, AUTO_CONFIG), defaultMetric(summary)].filter(Boolean),
-    [stored, config, summary],
+        : [...config.slice(0, axesMax), defaultMetric(summary)].filter(Boolean),
+    [stored, config, summary, axesMax],
   );
   const brushText = query.get('br') ?? '';
   const brushes = useMemo(() => readBrushes(brushText), [brushText]);
@@ -101,32 +107,34 @@ export function Parallel({ runs, config, summary }: CompareProps) {
         <span class="faint push">drag along an axis to brush; the last axis gives the colour</span>
       </div>
       <ParallelPlot runs={runs} axes={axes} brushes={brushes} onBrush={brush} onMove={move} />
-      <table class="plain-table">
-        <thead>
-          <tr>
-            <th>run</th>
-            {columns.map((column) => (
-              <th key={column}>{column.replace(/^(config|summary)\./, '')}</th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {inside.slice(0, MAX_LISTED).map((run) => (
-            <tr
-              key={run.id}
-              onMouseEnter={() => (litRun.value = run.id)}
-              onMouseLeave={() => (litRun.value = '')}
-            >
-              <td>
-                <a href={linkTo(['p', run.project, 'run', run.id])}>{run.name || run.id}</a>
-              </td>
+      {hasTable && (
+        <table class="plain-table">
+          <thead>
+            <tr>
+              <th>run</th>
               {columns.map((column) => (
-                <td key={column}>{formatCell(cellOf(run, column), column)}</td>
+                <th key={column}>{column.replace(/^(config|summary)\./, '')}</th>
               ))}
             </tr>
-          ))}
-        </tbody>
-      </table>
+          </thead>
+          <tbody>
+            {inside.slice(0, MAX_LISTED).map((run) => (
+              <tr
+                key={run.id}
+                onMouseEnter={() => (litRun.value = run.id)}
+                onMouseLeave={() => (litRun.value = '')}
+              >
+                <td>
+                  <a href={linkTo(['p', run.project, 'run', run.id])}>{run.name || run.id}</a>
+                </td>
+                {columns.map((column) => (
+                  <td key={column}>{formatCell(cellOf(run, column), column)}</td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
     </>
   );
 }
