@@ -26,6 +26,7 @@ constexpr auto kVerbs = std::to_array<Verb>({
     {"eval", "measure a trained model", nullptr},
     {"predict", "use a trained model on images or text", nullptr},
     {"export", "write a trained model for other programs", nullptr},
+    {"ensemble", "use the best models of a sweep together, and measure that", run_ensemble},
     {"run", "run any program and keep what it prints and how it ends", run_run},
     {"verify-resume", "prove that a resumed training goes on the same", nullptr},
     {"sweep", "search over configs: make a sweep, look at it, change it", run_sweep},

@@ -16,6 +16,7 @@ int run_ckpt(Args args);
 int run_config(Args args);
 int run_data(Args args);
 int run_importance(Args args);
+int run_ensemble(Args args);
 int run_init(Args args);
 int run_jobs(Args args);
 int run_list(Args args);

@@ -70,15 +70,27 @@ Result<void> check_classes(const std::vector<std::string>& found,
 }
 
 Result<void> evaluate(const EvaluateOptions& options) {
-  SavedModel saved = KEDGE_TRY(load_saved_model(options.model, options.overrides));
+  const SavedModel saved = KEDGE_TRY(load_saved_model(options.model, options.overrides));
+  const Measured measured = KEDGE_TRY(measure_model(*saved.model, saved, options.on_train_part));
+  if (options.as_json) {
+    fmt::print("{}\n", report_json(saved, measured.evaluation, measured.samples).dump(2));
+  } else {
+    print_report(saved, measured.evaluation, measured.samples);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Measured> measure_model(nn::Model& model, const SavedModel& saved, bool on_train_part) {
   const config::Config& config = *saved.config;
   apply_compute_settings(config);
   const at::Device device = KEDGE_TRY(choose_device(config.train.device));
   const auto precision = resolve_precision(config.train.precision, device);
-  saved.model->to(device);
+  model.to(device);
 
   const data::TrainVal parts = KEDGE_TRY(data::open_data(config.data));
-  const data::Dataset* dataset = options.on_train_part ? parts.train.get() : parts.val.get();
+  const data::Dataset* dataset = on_train_part ? parts.train.get() : parts.val.get();
   if (dataset == nullptr || dataset->size() == 0) {
     return fail(ErrorKind::Usage, "there is no validation part to evaluate on",
                 "use --train for the training part, or set data.path, data.val_ratio");
@@ -99,17 +111,9 @@ Result<void> evaluate(const EvaluateOptions& options) {
       loader, make_inputs, *loss, saved.preparation,
       {.device = device, .autocast = autocast_type(precision), .with_confusion = true});
   const auto group = dist::make_single_process_group();
-  const Evaluation evaluation =
-      KEDGE_TRY(evaluator.run(*saved.model, options.on_train_part ? "train/" : "val/", *group));
-  if (options.as_json) {
-    fmt::print("{}\n", report_json(saved, evaluation, dataset->size()).dump(2));
-  } else {
-    print_report(saved, evaluation, dataset->size());
-  }
-  return {};
+  return Measured{KEDGE_TRY(evaluator.run(model, on_train_part ? "train/" : "val/", *group)),
+                  static_cast<std::int64_t>(dataset->size())};
 }
-
-}  // namespace
 
 Result<void> run_evaluate(const EvaluateOptions& options) {
   gpu::open();

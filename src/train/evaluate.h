@@ -1,11 +1,15 @@
 // `kedge eval`: a trained model measured on data, as a report.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "core/file.h"
 #include "core/result.h"
+#include "nn/model.h"
+#include "train/evaluator.h"
+#include "train/saved_model.h"
 
 namespace kedge::train {
 
@@ -18,5 +22,13 @@ struct EvaluateOptions {
 
 // The report goes to stdout.
 Result<void> run_evaluate(const EvaluateOptions& options);
+
+struct Measured {
+  Evaluation evaluation;
+  std::int64_t samples = 0;
+};
+
+// A model on the data of `saved`, prepared as its training prepared it.
+Result<Measured> measure_model(nn::Model& model, const SavedModel& saved, bool on_train_part);
 
 }  // namespace kedge::train

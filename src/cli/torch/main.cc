@@ -22,6 +22,7 @@ struct Verb {
 constexpr auto kVerbs = std::to_array<Verb>({
     {"train", run_train},
     {"eval", run_eval},
+    {"ensemble", run_ensemble},
     {"predict", run_predict},
     {"export", run_export},
     {"verify-resume", run_verify_resume},

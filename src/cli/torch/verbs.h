@@ -16,6 +16,7 @@ struct Invocation {
 
 Result<void> run_train(const Invocation& invocation);
 Result<void> run_eval(const Invocation& invocation);
+Result<void> run_ensemble(const Invocation& invocation);
 Result<void> run_predict(const Invocation& invocation);
 Result<void> run_export(const Invocation& invocation);
 Result<void> run_verify_resume(const Invocation& invocation);
