@@ -1,6 +1,8 @@
 // Asks the samplers for trials, driven line by line by bench/samplers_vs_optuna.py. Lines in:
 //   plan YAML-on-one-line   method NAME   ask   ask_many N   tell VALUE
-// Lines out: {"values": ..., "seconds": ...} for each ask.
+//   report TRIAL VALUE      end TRIAL     promote
+// Lines out: {"values": ..., "seconds": ...} for each ask, {"verdict": ...} for each report (a
+// trial that is held back is paused then), {"trial": N or null} for promote (it runs again then).
 #include "search/propose.h"
 
 #include <cstdlib>
@@ -12,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/stopwatch.h"
+#include "search/early_stop.h"
 #include "search/sweep_plan.h"
 #include "search/trial.h"
 
@@ -37,6 +40,13 @@ class Driver {
       Trial& trial = trials_.at(told_for_);
       trial.state = TrialState::Finished;
       trial.metric = std::stod(rest);
+    } else if (word == "report") {
+      report(static_cast<std::size_t>(std::stoll(rest)) - 1,
+             std::stod(rest.substr(rest.find(' ') + 1)));
+    } else if (word == "end") {
+      end(static_cast<std::size_t>(std::stoll(rest)) - 1, TrialState::Finished);
+    } else if (word == "promote") {
+      promote();
     } else {
       return ask(word == "ask" ? 1 : std::stoll(rest));
     }
@@ -44,6 +54,38 @@ class Driver {
   }
 
  private:
+  void end(std::size_t index, TrialState state) {
+    Trial& trial = trials_.at(index);
+    trial.state = state;
+    trial.metric = trial.curve.back();
+  }
+
+  void report(std::size_t index, double value) {
+    trials_.at(index).curve.push_back(value);
+    const auto brackets = find_brackets(plan_.early_terminate,
+                                        static_cast<std::int64_t>(trials_[index].curve.size()));
+    // At a rung a trial is judged once, when it comes there.
+    const bool is_at_rung =
+        !brackets.empty() &&
+        brackets.back() == static_cast<std::int64_t>(trials_[index].curve.size());
+    const Verdict verdict = is_at_rung ? judge(plan_, trials_, index).verdict : Verdict::GoOn;
+    if (verdict == Verdict::Pause) {
+      end(index, TrialState::Paused);
+    }
+    const char* const word = verdict == Verdict::GoOn ? "go on" : "hold";
+    std::cout << nlohmann::json{{"verdict", word}} << std::endl;
+  }
+
+  void promote() {
+    const auto found = find_promotions(plan_, trials_);
+    nlohmann::json answer = {{"trial", nullptr}};
+    if (!found.empty()) {
+      trials_[found.front()].state = TrialState::Running;
+      answer["trial"] = found.front() + 1;
+    }
+    std::cout << answer << std::endl;
+  }
+
   bool ask(std::int64_t count) {
     const Stopwatch watch;
     const auto proposals = propose(plan_, trials_, count);

@@ -6,6 +6,7 @@ value found minus the optimum. Time: one proposal after 1,000 trials with 9 para
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import time
@@ -34,18 +35,21 @@ class Kedge:
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
 
-    def plan(self, parameters: dict, seed: int) -> None:
+    def call(self, line: str) -> dict:
+        self.send(line)
+        return json.loads(self.process.stdout.readline())
+
+    def plan(self, parameters: dict, seed: int, more: dict | None = None) -> None:
         plan = {
             "method": self.method,
             "seed": seed,
             "metric": {"name": "loss"},
             "parameters": parameters,
         }
-        self.send("plan " + json.dumps(plan))
+        self.send("plan " + json.dumps(plan | (more or {})))
 
     def ask(self) -> tuple[dict, float]:
-        self.send("ask")
-        answer = json.loads(self.process.stdout.readline())
+        answer = self.call("ask")
         return answer["values"][0], answer["seconds"]
 
     def tell(self, value: float) -> None:
@@ -88,37 +92,64 @@ def minimize_optuna(name: str, function, dimension: int, trials: int, seed: int)
     return study.best_value
 
 
-def measure_regret(options) -> dict:
+class Ledger:
+    """Regrets that were measured before, one line of JSON each: long runs go on where they were."""
+
+    def __init__(self, path: str | None):
+        self.path = path
+        self.known = {}
+        if path and os.path.exists(path):
+            for line in open(path):
+                entry = json.loads(line)
+                self.known[entry["function"], entry["who"], entry["seed"]] = entry["regret"]
+
+    def find(self, function: int, who: str, seed: int) -> float | None:
+        return self.known.get((function, who, seed))
+
+    def add(self, function: int, who: str, seed: int, regret: float) -> None:
+        entry = {"function": function, "who": who, "seed": seed, "regret": regret}
+        if self.path:
+            with open(self.path, "a") as file:
+                file.write(json.dumps(entry) + "\n")
+
+
+def measure_one(who: str, kedge: Kedge | None, number: int, seed: int, options) -> float:
     import ioh
 
-    table = {}
+    problem = ioh.get_problem(
+        number,
+        instance=seed + 1,
+        dimension=options.dimension,
+        problem_class=ioh.ProblemClass.BBOB,
+    )
+    if kedge:
+        found = minimize_kedge(kedge, problem, options.dimension, options.trials, seed)
+    else:
+        name = who.split(":")[1]
+        found = minimize_optuna(name, problem, options.dimension, options.trials, seed)
+    return found - problem.optimum.y
+
+
+def measure_regret(options) -> None:
+    ledger = Ledger(options.ledger)
     for number in options.functions:
-        row = {}
         for who in options.who:
             side, name = who.split(":")
             kedge = Kedge(options.binary, name) if side == "kedge" else None
             regrets = []
             started = time.time()
             for seed in range(options.seeds):
-                problem = ioh.get_problem(
-                    number,
-                    instance=seed + 1,
-                    dimension=options.dimension,
-                    problem_class=ioh.ProblemClass.BBOB,
-                )
-                if kedge:
-                    found = minimize_kedge(kedge, problem, options.dimension, options.trials, seed)
-                else:
-                    found = minimize_optuna(name, problem, options.dimension, options.trials, seed)
-                regrets.append(found - problem.optimum.y)
-            row[who] = statistics.median(regrets)
+                regret = ledger.find(number, who, seed)
+                if regret is None:
+                    regret = measure_one(who, kedge, number, seed, options)
+                    ledger.add(number, who, seed, regret)
+                regrets.append(regret)
             print(
-                f"f{number:<3}{FUNCTIONS.get(number, ''):20} {who:24} {row[who]:12.5g}"
+                f"f{number:<3}{FUNCTIONS.get(number, ''):20} {who:24}"
+                f" {statistics.median(regrets):12.5g}"
                 f"   {(time.time() - started) / options.seeds:6.2f} s a seed",
                 flush=True,
             )
-        table[number] = row
-    return table
 
 
 def measure_time(options) -> None:
@@ -177,6 +208,7 @@ def main() -> None:
         default=["kedge:bayes", "kedge:tpe", "kedge:cmaes", "kedge:random"]
         + ["optuna:gp", "optuna:tpe", "optuna:tpe-multivariate", "optuna:cmaes", "optuna:random"],
     )
+    parser.add_argument("--ledger", help="a file of regrets; what is in it is not measured again")
     parser.add_argument("--time", action="store_true", help="only the time of a proposal")
     options = parser.parse_args()
     if options.time:
