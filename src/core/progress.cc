@@ -76,19 +76,19 @@ void Progress::draw(std::string_view detail) {
                        .items = items_,
                        .elapsed_s = std::chrono::duration<double>(now - started_).count()});
   if (is_terminal_) {
-    fmt::print(stderr, "\r\033[K{}", line);
+    std::fputs(("\r\033[K" + line).c_str(), stderr);
     std::fflush(stderr);
     is_drawn_ = true;
     due_ = now + kRedraw;
   } else {
-    fmt::print(stderr, "{}\n", line);
+    std::fputs((line + "\n").c_str(), stderr);
     due_ = now + kPlainLine;
   }
 }
 
 void Progress::clear() {
   if (is_drawn_) {
-    fmt::print(stderr, "\r\033[K");
+    std::fputs("\r\033[K", stderr);
     std::fflush(stderr);
     is_drawn_ = false;
   }
