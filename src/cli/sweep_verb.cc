@@ -20,6 +20,7 @@
 #include "core/units.h"
 #include "launch/supervise.h"
 #include "search/sweep_plan.h"
+#include "sweep/agent.h"
 #include "sweep/local_agents.h"
 #include "sweep/remote_sweep.h"
 #include "sweep/sweep_folder.h"
@@ -47,6 +48,7 @@ const VerbHelp kHelp = {
               kTokenFlag,
               {"--reuse", "", "take results of identical trials from other sweeps"},
               {"--data", "PATH", "what results depend on besides, for --reuse; may be repeated"},
+              {"--probe", "", "run the first trial alone, and say what all may take"},
               {"--dry-run", "", "say how many runs there would be, and make nothing"},
               kJsonFlag}};
 
@@ -161,6 +163,22 @@ std::vector<std::string> agent_words(const Arguments& arguments, const sweep::Sw
   return words;
 }
 
+// Runs the first trial alone and says what that makes of the whole: it counts, so nothing is lost.
+Result<int> probe(const std::vector<std::string>& words, sweep::Sweep& sweep, std::int64_t agents,
+                  const launch::HeldSignals& signals) {
+  std::vector<std::string> one = words;
+  one.insert(one.end(), {"--count", "1"});
+  const int exit_code = KEDGE_TRY(sweep::run_local_agents(one, 1, signals));
+  const auto usual_s = sweep::median_seconds(KEDGE_TRY(sweep.read_trials()));
+  if (const auto count = search::expected_runs(sweep.plan()); usual_s && count) {
+    const auto left = static_cast<double>(*count - 1);
+    say("kedge: the first of {} runs took {}: about {} of work left, {} with {} at a time", *count,
+        render_seconds({*usual_s}), render_seconds({*usual_s * left}),
+        render_seconds({*usual_s * std::ceil(left / static_cast<double>(agents))}), agents);
+  }
+  return exit_code;
+}
+
 Result<int> start(const Arguments& arguments) {
   sweep::NewSweep sweep = KEDGE_TRY(describe(arguments));
   const std::int64_t agents = KEDGE_TRY(arguments.number("--agents", 1));
@@ -191,7 +209,13 @@ Result<int> start(const Arguments& arguments) {
         server.empty() ? "" : " --server " + server);
     return kExitDone;
   }
-  return sweep::run_local_agents(agent_words(arguments, *made, server), agents, signals);
+  const auto words = agent_words(arguments, *made, server);
+  if (arguments.has("--probe")) {
+    if (const int exit_code = KEDGE_TRY(probe(words, *made, agents, signals)); exit_code != 0) {
+      return exit_code;
+    }
+  }
+  return sweep::run_local_agents(words, agents, signals);
 }
 
 int run_start(Args args) {
