@@ -147,6 +147,9 @@ else
   part parity python3 tests/dist/parity.py
   part ranks python3 tests/dist/elastic.py
   part sweeps python3 tests/sweep/agents.py build/bin/kedge
+  part hosted-sweeps python3 tests/sweep/agents.py build/bin/kedge --server --restarts 2
+  part rungs python3 tests/sweep/native.py build/bin/kedge
+  part full-disk python3 tests/sweep/full_disk.py build/bin/kedge
   slurm_part
   gpu_part
   condor_part
