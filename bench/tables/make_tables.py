@@ -57,17 +57,16 @@ def errors_of(model: torch.nn.Module, train, val, optimizer, batch: int) -> list
 
 
 def fashion_mlp(data: pathlib.Path):
-    train, val = read_images(data / "fashion-mnist", 3000, 2000)
+    train, val = read_images(data / "fashion-mnist", 2000, 2000)
     train, val = ((x.flatten(1), y) for x, y in (train, val))
     grid = {
         "lr": [1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2],
         "width": [16, 64, 256],
-        "batch": [16, 64, 256],
-        "dropout": [0.0, 0.2, 0.5],
-        "weight_decay": [0.0, 0.01, 0.1],
+        "batch": [32, 128, 512],
+        "dropout": [0.0, 0.5],
     }
 
-    def measure(lr, width, batch, dropout, weight_decay):
+    def measure(lr, width, batch, dropout):
         torch.manual_seed(0)
         model = torch.nn.Sequential(
             torch.nn.Linear(784, width),
@@ -75,20 +74,20 @@ def fashion_mlp(data: pathlib.Path):
             torch.nn.Dropout(dropout),
             torch.nn.Linear(width, 10),
         )
-        optimizer = torch.optim.AdamW(model.parameters(), lr=lr, weight_decay=weight_decay)
+        optimizer = torch.optim.AdamW(model.parameters(), lr=lr)
         return errors_of(model, train, val, optimizer, batch)
 
     return grid, measure
 
 
 def mnist_cnn(data: pathlib.Path):
-    train, val = read_images(data / "mnist", 2000, 2000)
+    train, val = read_images(data / "mnist", 1500, 2000)
     train, val = ((x.unsqueeze(1), y) for x, y in (train, val))
     grid = {
         "lr": [1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3],
-        "momentum": [0.0, 0.5, 0.9, 0.98],
-        "batch": [32, 128, 512],
-        "channels": [4, 16],
+        "momentum": [0.0, 0.7, 0.95],
+        "batch": [64, 256],
+        "channels": [4, 8],
     }
 
     def measure(lr, momentum, batch, channels):
