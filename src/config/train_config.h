@@ -165,11 +165,15 @@ struct LossConfig {
 
 struct EmaConfig {
   double decay = 0;
+  bool warmup = true;
 
   void describe(Section& s) {
     s.field("decay", decay,
             "keep an exponential average of the weights, and validate with it; 0: off",
             {.min = 0, .max = 1});
+    s.field("warmup", warmup,
+            "begin with a smaller decay, (1 + step) / (10 + step), so that the average soon "
+            "forgets the untrained weights");
   }
 };
 

@@ -1,5 +1,7 @@
 #include "train/ema.h"
 
+#include <algorithm>
+
 #include <torch/types.h>
 #include <torch/utils.h>
 
@@ -11,6 +13,14 @@ at::ScalarType average_type(at::ScalarType type) {
 }
 
 }  // namespace
+
+double ema_decay(const config::EmaConfig& config, std::int64_t step) {
+  if (!config.warmup) {
+    return config.decay;
+  }
+  const auto count = static_cast<double>(step);
+  return std::min(config.decay, (1 + count) / (10 + count));
+}
 
 Ema::Ema(const nn::NamedTensors& parameters, const nn::NamedTensors& buffers) {
   const torch::NoGradGuard no_grad;
@@ -26,21 +36,25 @@ Ema::Ema(const nn::NamedTensors& parameters, const nn::NamedTensors& buffers) {
     all_.emplace_back(name, std::move(average));
   }
   all_.insert(all_.end(), buffers.begin(), buffers.end());
+  if (!averages_.empty()) {
+    share_ = torch::zeros({}, averages_.front().options());
+  }
 }
 
-void Ema::update(double decay) {
+void Ema::set_decay(double decay) {
+  if (share_.defined()) {
+    share_.fill_(1 - decay);
+  }
+}
+
+void Ema::update() {
   KEDGE_CHECK(saved_.empty(), "the weights are in the model, not the average");
   const torch::NoGradGuard no_grad;
-  if (weights_.empty()) {
-    return;
-  }
-  std::vector<at::Tensor> weights;
-  weights.reserve(weights_.size());
   for (std::size_t i = 0; i < weights_.size(); ++i) {
+    const at::ScalarType type = averages_[i].scalar_type();
     // Casts only reduced types; others are taken as they are.
-    weights.push_back(weights_[i].to(averages_[i].scalar_type()));
+    averages_[i].lerp_(weights_[i].to(type), share_.to(type));
   }
-  at::_foreach_lerp_(averages_, weights, 1 - decay);
 }
 
 void Ema::apply() {

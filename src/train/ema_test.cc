@@ -18,7 +18,8 @@ void move(const at::Tensor& tensor, double by) {
   tensor.add_(by);
 }
 
-TEST(Ema, agrees_with_the_averaged_model_of_pytorch) {
+// The averages after 20 steps of the golden layer.
+void expect_averages(const config::EmaConfig& config, const std::string& golden_name) {
   const at::Tensor bias = golden::initial(1, {4}).requires_grad_();
   const nn::NamedTensors parameters = {{"weight", weight()}, {"bias", bias}};
   Ema ema(parameters, {});
@@ -28,20 +29,37 @@ TEST(Ema, agrees_with_the_averaged_model_of_pytorch) {
       const at::Tensor& parameter = parameters[i].second;
       parameter.sub_(golden::gradient(static_cast<double>(i), parameter.sizes(), step), 0.1);
     }
-    ema.update(0.9);
+    ema.set_decay(ema_decay(config, step));
+    ema.update();
   }
-  const nlohmann::json expected = golden::read("averaging");
+  const nlohmann::json expected = golden::read(golden_name);
   for (const auto& [name, average] : ema.state()) {
     SCOPED_TRACE(name);
     golden::expect_near(average, expected.at(name));
   }
 }
 
+TEST(Ema, agrees_with_the_averaged_model_of_pytorch) {
+  expect_averages({.decay = 0.9, .warmup = false}, "averaging");
+}
+
+TEST(Ema, warms_up_as_torch_ema_does) {
+  expect_averages({.decay = 0.9, .warmup = true}, "averaging_warmup");
+}
+
+TEST(Ema, the_warm_up_ends_at_the_decay) {
+  const config::EmaConfig config{.decay = 0.99, .warmup = true};
+  EXPECT_DOUBLE_EQ(ema_decay(config, 1), 2.0 / 11.0);
+  EXPECT_DOUBLE_EQ(ema_decay(config, 890), 0.99);  // 891 / 900
+  EXPECT_DOUBLE_EQ(ema_decay(config, 1'000'000), 0.99);
+}
+
 TEST(Ema, restore_brings_the_weights_back_bit_by_bit) {
   const at::Tensor parameter = weight();
   Ema ema({{"w", parameter}}, {});
   move(parameter, 1);
-  ema.update(0.5);
+  ema.set_decay(0.5);
+  ema.update();
   const at::Tensor before = parameter.detach().clone();
   ema.apply();
   EXPECT_TRUE(at::allclose(parameter, before - 0.5));
@@ -55,7 +73,8 @@ TEST(Ema, buffers_and_frozen_parameters_stay_the_model_s) {
   const at::Tensor mean = torch::zeros({3});
   Ema ema({{"w", weight()}, {"frozen", frozen}}, {{"running_mean", mean}});
   mean.add_(2);
-  ema.update(0.9);
+  ema.set_decay(0.9);
+  ema.update();
   const nn::NamedTensors state = ema.state();
   ASSERT_EQ(state.size(), 3U);
   EXPECT_TRUE(state[1].second.is_same(frozen));
@@ -68,7 +87,8 @@ TEST(Ema, averages_of_bfloat16_weights_do_not_stall) {
   Ema ema({{"w", parameter}}, {});
   move(parameter, 1);
   for (int i = 0; i < 1000; ++i) {
-    ema.update(0.999);
+    ema.set_decay(0.999);
+    ema.update();
   }
   // 1 - 0.999^1000; in bfloat16 the sum would stop growing at 0.25, where 0.001 is below half a
   // unit in the last place.
@@ -82,12 +102,15 @@ TEST(Ema, copied_state_continues_the_average) {
   const at::Tensor parameter = weight();
   Ema first({{"w", parameter}}, {});
   move(parameter, 1);
-  first.update(0.9);
+  first.set_decay(0.9);
+  first.update();
   Ema second({{"w", parameter}}, {});
   second.state()[0].second.copy_(first.state()[0].second);
   move(parameter, 1);
-  first.update(0.9);
-  second.update(0.9);
+  first.set_decay(0.9);
+  first.update();
+  second.set_decay(0.9);
+  second.update();
   EXPECT_TRUE(at::equal(first.state()[0].second, second.state()[0].second));
 }
 

@@ -39,6 +39,9 @@ Result<void> Trainer::learn(const data::Batch& batch, std::int64_t group_size,
                             bool is_last_of_group) {
   const std::int64_t step = state_.step + 1;
   set_rate();
+  if (ema_) {
+    ema_->set_decay(ema_decay(config_.ema, step));
+  }
   set_share(batch);
   if (config_.dist.buffers == config::BufferSync::Step) {
     share_buffers();
@@ -155,7 +158,7 @@ void Trainer::apply_gradients() {
   }
   zero_gradients(trainable_, clearing());
   if (ema_) {
-    ema_->update(config_.ema.decay);
+    ema_->update();
   }
 }
 

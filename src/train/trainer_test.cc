@@ -159,7 +159,7 @@ TEST_F(TrainerTest, names_the_tensor_that_is_no_longer_finite) {
 
 TEST_F(TrainerTest, averages_the_weights_after_each_step) {
   must_train("start", {"train.max_steps=1", "optimizer.lr=0"});
-  must_train("a", {"train.max_steps=1", "ema.decay=0.75"});
+  must_train("a", {"train.max_steps=1", "ema.decay=0.75", "ema.warmup=false"});
   const Weights start = weights("start");
   const Weights end = weights("a");
   for (const auto& [name, average] : weights("a", "ema")) {

@@ -1,7 +1,9 @@
-"""Writes tests/fixtures/train/*.json: what PyTorch 2.11 (and lion-pytorch 0.2.5, for Lion) computes
-for optimizers, schedules, clipping, loss scaling and weight averages.
+"""Writes tests/fixtures/train/*.json: what PyTorch 2.11 (lion-pytorch 0.2.5 for Lion, torch_ema 0.3
+for the warm-up of averages) computes for optimizers, schedules, clipping, loss scaling and weight
+averages.
 
-Usage: python tools/golden/optim.py   (needs torch==2.11.*, lion-pytorch==0.2.5; runs on the CPU)
+Usage: python tools/golden/optim.py   (needs torch==2.11.*, lion-pytorch==0.2.5, torch_ema==0.3;
+runs on the CPU)
 
 Parameters and gradients follow formulas that the C++ tests repeat, so only results are stored.
 """
@@ -14,6 +16,7 @@ import warnings
 import torch
 from lion_pytorch import Lion
 from torch.optim import lr_scheduler, swa_utils
+from torch_ema import ExponentialMovingAverage
 
 FIXTURES = pathlib.Path(__file__).parents[2] / "tests" / "fixtures" / "train"
 SHAPES = {"fc.weight": (4, 6), "fc.bias": (6,), "conv.weight": (3, 2, 3, 3), "scale": ()}
@@ -282,21 +285,42 @@ def loss_scaling():
     return {"scales": scales, "parameter": rounded(parameter)}
 
 
-def averaging():
-    """AdamW steps on a linear layer, averaged with decay 0.9 after each."""
+def averaged_layer():
     model = torch.nn.Linear(6, 4)
     with torch.no_grad():
         model.weight.copy_(initial(0, (4, 6)))
         model.bias.copy_(initial(1, (4,)))
-    average = swa_utils.AveragedModel(model, multi_avg_fn=swa_utils.get_ema_multi_avg_fn(0.9))
-    average.update_parameters(model)  # its first call copies
+    return model
+
+
+def train_averaged_layer(model, update):
+    """SGD steps on a linear layer, averaged after each."""
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for step in range(1, STEPS + 1):
         model.weight.grad = gradient(0, (4, 6), step)
         model.bias.grad = gradient(1, (4,), step)
         optimizer.step()
-        average.update_parameters(model)
+        update()
+
+
+def averaging():
+    """With decay 0.9."""
+    model = averaged_layer()
+    average = swa_utils.AveragedModel(model, multi_avg_fn=swa_utils.get_ema_multi_avg_fn(0.9))
+    average.update_parameters(model)  # its first call copies
+    train_averaged_layer(model, lambda: average.update_parameters(model))
     return {"weight": rounded(average.module.weight), "bias": rounded(average.module.bias)}
+
+
+def averaging_warmup():
+    """With decay 0.9, and a smaller one at first."""
+    model = averaged_layer()
+    average = ExponentialMovingAverage(model.parameters(), decay=0.9, use_num_updates=True)
+    train_averaged_layer(model, average.update)
+    return {
+        "weight": rounded(average.shadow_params[0]),
+        "bias": rounded(average.shadow_params[1]),
+    }
 
 
 def main():
@@ -309,6 +333,7 @@ def main():
         ("clipping", clipping),
         ("loss_scaling", loss_scaling),
         ("averaging", averaging),
+        ("averaging_warmup", averaging_warmup),
     ):
         content = {"torch": torch.__version__.split("+")[0], "cases": make()}
         (FIXTURES / f"{name}.json").write_text(json.dumps(content, separators=(",", ":")) + "\n")
