@@ -27,6 +27,7 @@ class Random {
  public:
   explicit constexpr Random(std::uint64_t key) : state_(key) {}
 
+  // NOLINTNEXTLINE(google-explicit-constructor): a list of numbers is not a generator by itself
   explicit constexpr Random(std::initializer_list<std::uint64_t> parts) : state_(mix_key(parts)) {}
 
   constexpr std::uint64_t next() {
