@@ -6,6 +6,7 @@ The pool is made by pool.py; without HTCondor there is nothing to test, and --ch
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -22,7 +23,7 @@ CONFIG = """
 run: {project: pool}
 model: {name: mlp, hidden: [256, 256]}
 data: {name: synthetic, samples: 4096}
-train: {epochs: 40, device: cpu, threads: 1}
+train: {epochs: 20, device: cpu, threads: 1}
 loader: {batch_size: 64, workers: 0}
 checkpoint: {every: never}
 job: {scheduler: condor, cpus: 1, memory: 2GB, disk: 3GB}
@@ -140,7 +141,7 @@ class SubmitFiles(CondorTest):
 class Training(CondorTest):
     def test_evictions_lose_no_step(self):
         self.kedge("train", "config.yaml", "run.id=whole", "job.scheduler=local")
-        key = self.submit("config.yaml", "run.id=evicted", "job.checkpoint_every=4s")
+        key = self.submit("config.yaml", "run.id=evicted", "job.checkpoint_every=10s")
         for eviction in range(EVICTIONS):
             before = self.log(key).count("epoch")
             wait_until(
@@ -154,20 +155,20 @@ class Training(CondorTest):
                 lambda: events.read_text().count("was evicted") > eviction,
             )
         self.wait_for(key, "done")
-        # Same weights, and every step made once: each attempt goes on at the last one's end.
-        runs = self.folder / "runs" / "pool"
-        same = self.kedge("ckpt", "diff", str(runs / "whole"), str(runs / "evicted"), check=False)
-        self.assertEqual(same.returncode, 0, same.stdout + same.stderr)
         self.assertEqual(self.job(key)["tasks"][0]["restarts"], EVICTIONS)
-        steps = self.steps_of("evicted")
-        self.assertEqual(steps, sorted(set(steps)), "a step was made twice")
-        # It was started in place after each exit with 85, besides the evictions.
-        attempts = list((runs / "evicted" / "attempts").glob("*.json"))
-        self.assertGreater(len(attempts), EVICTIONS)
-
-    def steps_of(self, run: str) -> list[int]:
-        asked = self.kedge("runs", "export", run, "--format", "csv", check=False)
-        return [int(line.split(",")[0]) for line in asked.stdout.splitlines()[1:] if line]
+        # The same to the last bit: weights, optimizer, random numbers.
+        runs = self.folder / "runs" / "pool"
+        files = sorted((runs / "whole" / "checkpoints" / "last").glob("*.safetensors"))
+        self.assertGreater(len(files), 2)
+        for file in files:
+            name = f"{os.readlink(file.parent)}/{file.name}"
+            other = runs / "evicted" / "checkpoints" / name
+            self.assertEqual(other.read_bytes(), file.read_bytes(), name)
+        # Every step was made once: each start went on where the one before had stopped.
+        stops = re.findall(r"stopped at step (\d+)", self.log(key))
+        starts = re.findall(r"from step-0*(\d+)", self.log(key))
+        self.assertGreaterEqual(len(stops), EVICTIONS)
+        self.assertEqual(starts, stops)
 
 
 class Courses(CondorTest):
@@ -214,7 +215,7 @@ steps:
 
     def test_a_sweep_of_twelve(self):
         self.write("sweep.yaml", SWEEP)
-        self.write("config.yaml", CONFIG.replace("epochs: 40", "epochs: 1"))
+        self.write("config.yaml", CONFIG.replace("epochs: 20", "epochs: 1"))
         key = self.submit("sweep.yaml", "job.at_once=4")
         self.wait_for(key, "done")
         self.assertEqual(len(self.states(key)), 12)

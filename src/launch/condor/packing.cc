@@ -70,8 +70,9 @@ Result<void> pack_inputs(const JobSpec& spec, const Path& folder, const Path& ar
 }
 
 Result<void> bring_software(const JobSpec& spec, const Path& folder, const Path& kedge) {
-  const Path archive =
-      KEDGE_TRY(make_software_archive({.kedge = kedge, .has_trainer = spec.is_kedge}));
+  // Verbs such as eval and predict are kedge-train's too.
+  const bool is_ours = spec.is_kedge || spec.command.front() == kedge.string();
+  const Path archive = KEDGE_TRY(make_software_archive({.kedge = kedge, .has_trainer = is_ours}));
   const Path link = folder / kSoftwareArchive;
   std::error_code error;
   fs::remove(link, error);

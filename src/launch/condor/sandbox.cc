@@ -56,7 +56,16 @@ std::string name_inside(const std::string& path, const JobSpec& spec) {
   return name;
 }
 
+// What a step before this one makes: it is not there yet when the DAG is submitted, and travels by
+// itself when the step starts.
+constexpr std::string_view kOfStep = "step://";
+
 Result<void> add_input(Inputs& inputs, const std::string& input, const JobSpec& spec) {
+  if (input.starts_with(kOfStep)) {
+    const std::string name = name_inside(input.substr(kOfStep.size()), spec);
+    inputs.sent.push_back({.source = (spec.folder / name).string(), .place = name});
+    return {};
+  }
   if (is_address(input)) {
     inputs.sent.push_back({.source = input, .place = last_part(input)});
     return {};
