@@ -214,9 +214,9 @@ Result<SweepToRun> open_sweep(const Arguments& arguments, bool is_dry) {
   const bool is_file = std::filesystem::is_regular_file(word, ignored);
   if (!is_file) {
     const auto folder = KEDGE_TRY(sweep::SweepFolder::open(word, dir));
-    const auto& facts = folder.facts();
-    return SweepToRun{.folder = std::filesystem::absolute(folder.path()).string(),
-                      .plan = folder.plan(),
+    const auto& facts = folder->facts();
+    return SweepToRun{.folder = std::filesystem::absolute(folder->path()).string(),
+                      .plan = folder->plan(),
                       .config = facts.is_config ? facts.folder / facts.program : Path(),
                       .name = facts.name.empty() ? facts.id : facts.name};
   }
@@ -233,8 +233,8 @@ Result<SweepToRun> open_sweep(const Arguments& arguments, bool is_dry) {
                       .name = plan.name.empty() ? "sweep" : plan.name};
   }
   const auto folder = KEDGE_TRY(sweep::SweepFolder::create(dir, sweep));
-  const auto& facts = folder.facts();
-  return SweepToRun{.folder = std::filesystem::absolute(folder.path()).string(),
+  const auto& facts = folder->facts();
+  return SweepToRun{.folder = std::filesystem::absolute(folder->path()).string(),
                     .plan = std::move(plan),
                     .config = facts.is_config ? facts.folder / facts.program : Path(),
                     .name = facts.name.empty() ? facts.id : facts.name};

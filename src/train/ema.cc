@@ -50,11 +50,18 @@ void Ema::set_decay(double decay) {
 void Ema::update() {
   KEDGE_CHECK(saved_.empty(), "the weights are in the model, not the average");
   const torch::NoGradGuard no_grad;
-  for (std::size_t i = 0; i < weights_.size(); ++i) {
-    const at::ScalarType type = averages_[i].scalar_type();
-    // Casts only reduced types; others are taken as they are.
-    averages_[i].lerp_(weights_[i].to(type), share_.to(type));
+  if (weights_.empty()) {
+    return;
   }
+  std::vector<at::Tensor> weights;
+  weights.reserve(weights_.size());
+  for (std::size_t i = 0; i < weights_.size(); ++i) {
+    // Casts only reduced types; others are taken as they are.
+    weights.push_back(weights_[i].to(averages_[i].scalar_type()));
+  }
+  const std::vector<at::Tensor> moves = at::_foreach_sub(weights, averages_);
+  at::_foreach_mul_(moves, share_);
+  at::_foreach_add_(averages_, moves);
 }
 
 void Ema::apply() {
