@@ -9,8 +9,9 @@ import sys
 import tempfile
 import time
 
-# Fills the disk while it "trains".
+# Fills the disk while it "trains". What it prints last still has room: its output's first page.
 PROGRAM = """#!/bin/sh
+echo begins
 dd if=/dev/zero of=$FULL bs=1k 2>/dev/null
 touch $READY
 echo loss=0.5
