@@ -56,7 +56,8 @@ std::vector<std::int64_t> ranks_where(std::span<const RankView> views, Test&& te
 }
 
 double compute_s(const RankView& view) {
-  return view.train_s - view.data_s - view.exchange_s;
+  return std::max(
+      0.0, view.train_s - view.data_s - view.exchange_s);  // the ends of epochs are waits too
 }
 
 }  // namespace

@@ -141,8 +141,9 @@ std::string describe_ranks(const config::Config& config, const dist::ProcessGrou
 RankTimes gather_times(dist::ProcessGroup& group) {
   const launch::RankView own = launch::view_of(launch::own_slot(), group.rank());
   const double whole = std::max(own.train_s, 1e-9);
-  RankTimes times{
-      .data_share = own.data_s / whole, .exchange_share = own.exchange_s / whole, .stragglers = ""};
+  RankTimes times{.data_share = own.data_s / whole,
+                  .exchange_share = std::min(1.0, own.exchange_s / whole),
+                  .stragglers = ""};
   if (group.is_alone()) {
     return times;
   }
