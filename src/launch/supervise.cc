@@ -27,6 +27,7 @@
 #include "core/log.h"
 #include "core/process.h"
 #include "core/result.h"
+#include "launch/child_texts.h"
 #include "launch/internal/output_channel.h"
 #include "launch/line_splitter.h"
 
@@ -55,28 +56,10 @@ struct ChildPlan {
   std::vector<char*> variable_pointers = {};
 };
 
-std::vector<char*> pointers_to(std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  for (std::string& text : texts) {
-    pointers.push_back(text.data());
-  }
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
 ChildPlan make_plan(const Program& program, const Path& file) {
-  ChildPlan plan{.file = file.string(), .args = program.args, .variables = {}};
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    const std::string_view text(*variable);
-    const bool is_replaced = std::ranges::any_of(
-        program.variables, [&](const auto& pair) { return text.starts_with(pair.first + "="); });
-    if (!is_replaced) {
-      plan.variables.emplace_back(text);
-    }
-  }
-  for (const auto& [name, value] : program.variables) {
-    plan.variables.push_back(name + "=" + value);
-  }
+  ChildPlan plan{.file = file.string(),
+                 .args = program.args,
+                 .variables = environment_with(program.variables)};
   plan.arg_pointers = pointers_to(plan.args);
   plan.variable_pointers = pointers_to(plan.variables);
   return plan;

@@ -19,6 +19,7 @@
 #include "core/file.h"
 #include "core/process.h"
 #include "core/result.h"
+#include "launch/child_texts.h"
 #include "launch/supervise.h"
 
 namespace kedge::sweep {
@@ -28,34 +29,6 @@ constexpr int kExitCannotStart = 126;
 
 timespec timespec_of(std::chrono::milliseconds time) {
   return {.tv_sec = time.count() / 1000, .tv_nsec = (time.count() % 1000) * 1'000'000};
-}
-
-std::vector<char*> pointers_to(std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  for (std::string& text : texts) {
-    pointers.push_back(text.data());
-  }
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
-std::vector<std::string> environment_with(
-    const std::vector<std::pair<std::string, std::string>>& variables) {
-  std::vector<std::string> environment;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string text = *entry;
-    bool is_replaced = false;
-    for (const auto& [name, value] : variables) {
-      is_replaced = is_replaced || text.starts_with(name + "=");
-    }
-    if (!is_replaced) {
-      environment.push_back(text);
-    }
-  }
-  for (const auto& [name, value] : variables) {
-    environment.push_back(name + "=" + value);
-  }
-  return environment;
 }
 
 bool is_stop(int number) {
@@ -79,9 +52,9 @@ Result<TrialProcess> TrialProcess::start(const ProcessPlan& plan,
   const OwnedFd input(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   // Everything that allocates comes before the fork.
   std::vector<std::string> words = plan.args;
-  std::vector<std::string> environment = environment_with(plan.variables);
-  const std::vector<char*> args = pointers_to(words);
-  const std::vector<char*> variables = pointers_to(environment);
+  std::vector<std::string> environment = launch::environment_with(plan.variables);
+  const std::vector<char*> args = launch::pointers_to(words);
+  const std::vector<char*> variables = launch::pointers_to(environment);
   const pid_t parent = ::getpid();
   const pid_t child = ::fork();
   if (child < 0) {

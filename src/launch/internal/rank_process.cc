@@ -20,35 +20,11 @@
 #include <unistd.h>
 
 #include "core/log.h"
+#include "launch/child_texts.h"
 #include "launch/rank_supervisor.h"
 
 namespace kedge::launch {
 namespace {
-
-std::vector<char*> pointers_to(std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  for (std::string& text : texts) {
-    pointers.push_back(text.data());
-  }
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
-std::vector<std::string> merge_environment(
-    const std::vector<std::pair<std::string, std::string>>& added) {
-  std::vector<std::string> variables;
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    const std::string_view text(*variable);
-    if (std::ranges::none_of(
-            added, [&](const auto& pair) { return text.starts_with(pair.first + "="); })) {
-      variables.emplace_back(text);
-    }
-  }
-  for (const auto& [name, value] : added) {
-    variables.push_back(name + "=" + value);
-  }
-  return variables;
-}
 
 struct Pipe {
   OwnedFd read;
@@ -101,7 +77,7 @@ Result<RankProcess> RankProcess::start(const RankStart& start) {
   std::vector<std::string> args = start.command;
   auto variables = start.variables;
   variables.emplace_back(kStackVariable, std::to_string(stacks.write.get()));
-  std::vector<std::string> environment = merge_environment(variables);
+  std::vector<std::string> environment = environment_with(variables);
   const std::vector<char*> arg_pointers = pointers_to(args);
   const std::vector<char*> variable_pointers = pointers_to(environment);
   const pid_t parent = ::getpid();

@@ -12,25 +12,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "launch/child_texts.h"
+
 namespace kedge::launch::local {
 namespace {
-
-std::vector<std::string> environment_with(
-    const std::vector<std::pair<std::string, std::string>>& variables) {
-  std::vector<std::string> texts;
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    const std::string_view text(*variable);
-    const bool is_replaced = std::ranges::any_of(
-        variables, [&](const auto& pair) { return text.starts_with(pair.first + "="); });
-    if (!is_replaced) {
-      texts.emplace_back(text);
-    }
-  }
-  for (const auto& [name, value] : variables) {
-    texts.push_back(name + "=" + value);
-  }
-  return texts;
-}
 
 struct ChildPlan {
   std::string bash = "/bin/bash";

@@ -1,3 +1,6 @@
+#include <cstdint>
+#include <optional>
+
 #include <torch/types.h>
 
 #include "train/optimizers/foreach_optimizer.h"
@@ -5,44 +8,63 @@
 namespace kedge::train {
 namespace {
 
+enum class Decay : std::uint8_t { InGradient, Decoupled };
+
 class Adam : public ForeachOptimizer {
  public:
-  Adam(const config::OptimizerConfig& config, const ParameterGroups& groups)
+  Adam(const config::OptimizerConfig& config, const ParameterGroups& groups, Decay decay)
       : ForeachOptimizer(groups,
                          {.names = {"exp_avg", "exp_avg_sq"}, .step_count = StepCount::Device}),
-        config_(config) {}
+        config_(config),
+        decay_(decay) {}
 
   bool can_skip_on_device() const override { return true; }
 
  protected:
   void update(UpdateLists& lists, const Rate& rate) override {
-    const auto update_by = [&](const auto& lr) {
-      at::_fused_adam_(lists.parameters, lists.gradients, lists.state[0], lists.state[1],
-                       /*max_exp_avg_sqs=*/{}, lists.steps, lr, config_.beta1, config_.beta2,
-                       lists.weight_decay, config_.eps, /*amsgrad=*/false, /*maximize=*/false,
-                       /*grad_scale=*/{}, rate.found_inf);
-    };
     if (rate.on_device.defined()) {
-      update_by(rate.on_device);
+      update_by(lists, rate.on_device, rate);
     } else {
-      update_by(rate.value);
+      update_by(lists, rate.value, rate);
     }
   }
 
  private:
+  template <typename Lr>
+  void update_by(UpdateLists& lists, const Lr& lr, const Rate& rate) const {
+    const auto run = [&](auto kernel) {
+      kernel(lists.parameters, lists.gradients, lists.state[0], lists.state[1],
+             /*max_exp_avg_sqs=*/at::TensorList{}, lists.steps, lr, config_.beta1, config_.beta2,
+             lists.weight_decay, config_.eps, /*amsgrad=*/false, /*maximize=*/false,
+             /*grad_scale=*/std::nullopt, rate.found_inf);
+    };
+    if (decay_ == Decay::Decoupled) {
+      run([](auto&&... arguments) { at::_fused_adamw_(arguments...); });
+    } else {
+      run([](auto&&... arguments) { at::_fused_adam_(arguments...); });
+    }
+  }
+
   config::OptimizerConfig config_;
+  Decay decay_;
 };
 
-const Optimizers::Add kAdd({
-    .name = "adam",
-    .summary = "Adam, weight decay as an L2 penalty in the gradient (Kingma and Ba 2015)",
-    .make = [](const config::OptimizerConfig& config,
-               const ParameterGroups& groups) -> Result<std::unique_ptr<Optimizer>> {
-      KEDGE_TRY(check_below_one(config.beta1, "beta1"));
-      KEDGE_TRY(check_below_one(config.beta2, "beta2"));
-      return std::make_unique<Adam>(config, groups);
-    },
-});
+Optimizers::Entry entry(std::string_view name, std::string_view summary, Decay decay) {
+  return {.name = name,
+          .summary = summary,
+          .make = [decay](const config::OptimizerConfig& config,
+                          const ParameterGroups& groups) -> Result<std::unique_ptr<Optimizer>> {
+            KEDGE_TRY(check_below_one(config.beta1, "beta1"));
+            KEDGE_TRY(check_below_one(config.beta2, "beta2"));
+            return std::make_unique<Adam>(config, groups, decay);
+          }};
+}
+
+const Optimizers::Add kAddAdam(
+    entry("adam", "Adam, weight decay as an L2 penalty in the gradient (Kingma and Ba 2015)",
+          Decay::InGradient));
+const Optimizers::Add kAddAdamW(entry(
+    "adamw", "Adam with decoupled weight decay (Loshchilov and Hutter 2019)", Decay::Decoupled));
 
 }  // namespace
 }  // namespace kedge::train
