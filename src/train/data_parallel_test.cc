@@ -1,6 +1,7 @@
 #include "train/data_parallel.h"
 
 #include <atomic>
+#include <cstdlib>
 #include <map>
 #include <mutex>
 
@@ -12,6 +13,11 @@
 
 namespace kedge::train {
 namespace {
+
+// The ranks of these tests are threads; c10d's flight recorder belongs to a process and takes no
+// care of several.
+const bool kHasNoRecorder = ::setenv("TORCH_FR_BUFFER_SIZE", "0", 1) == 0 &&
+                            ::setenv("TORCH_NCCL_TRACE_BUFFER_SIZE", "0", 1) == 0;
 
 // Two layers by hand: a is used by all, b only where asked, c by nobody.
 struct Toy {
