@@ -4,8 +4,6 @@
 #include <condition_variable>
 #include <cstdint>
 #include <ctime>
-#include <exception>
-#include <functional>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -20,7 +18,7 @@
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/internal/copy_folder.h"
 #include "checkpoint/internal/folder.h"
-#include "checkpoint/internal/manifest.h"
+#include "checkpoint/internal/joint_save.h"
 #include "checkpoint/library.h"
 #include "checkpoint/storage.h"
 #include "core/file.h"
@@ -201,7 +199,7 @@ class Saver::Impl {
     }
     report.write_s = watch.seconds();
     if (fresh && options_.writers.count > 1) {
-      tell_others(report);
+      JointSave(options_.writers, save_count_).end(report.result, report.is_durable);
     }
     if (report.result && report.is_durable) {
       settle(options_.folders.durable / save.name, report);
@@ -210,143 +208,53 @@ class Saver::Impl {
     return report;
   }
 
-  // "save/3/what": the third save of these writers.
-  std::string key_of(std::string_view what) const {
-    return fmt::format("save/{}/{}", save_count_, what);
-  }
-
-  // A note is a text, or after an exclamation mark an error.
-  void put(std::string_view what, const Result<std::string>& note) const {
-    options_.writers.put(key_of(what), note ? *note : "!" + note.error().message);
-  }
-
-  Result<std::string> take(std::string_view what) const {
-    std::string note = options_.writers.take(key_of(what));
-    if (note.starts_with('!')) {
-      return fail(ErrorKind::Io, note.substr(1));
-    }
-    return note;
-  }
-
   // Of a writer that is not the first: its shards, into the folder that the first one opens.
   SaveReport save_share(Save& save) {
-    ++save_count_;
     SaveReport report{.name = save.name, .step = step_of(save.state)};
     const Stopwatch watch;
-    const auto write_own = [&]() -> Result<std::string> {
-      const Path fresh = KEDGE_TRY(take("open"));
-      return render_shards(KEDGE_TRY(
-          write_shards(fresh, save.parts, options_.writers.index, options_.writers.count)));
-    };
-    report.result = fence([&]() -> Result<void> {
-      put(std::to_string(options_.writers.index), write_own());
-      release(save);
-      const std::string end = KEDGE_TRY(take("done"));
-      report.is_durable = end == "durable";
-      return {};
-    });
+    const auto is_durable =
+        JointSave(options_.writers, ++save_count_).write_share(save, [&] { release(save); });
     release(save);
+    report.is_durable = is_durable.value_or(false);
+    report.result = is_durable ? Result<void>() : std::unexpected(is_durable.error());
     report.write_s = watch.seconds();
     return report;
   }
 
-  // Notes travel over a network that may be gone; what it throws is the save's failure.
-  static Result<void> fence(const std::function<Result<void>()>& work) {
-    try {
-      return work();
-    } catch (const std::exception& error) {
-      return fail(ErrorKind::Unavailable, error.what());
-    }
-  }
-
-  // The shards of all writers, then the manifest.
-  Result<std::uint64_t> write_together(const Save& save, const Path& fresh) {
-    const Writers& writers = options_.writers;
-    std::uint64_t bytes = 0;
-    KEDGE_TRY(fence([&]() -> Result<void> {
-      put("open", fresh.string());
-      auto own = write_shards(fresh, save.parts, 0, writers.count);
-      std::optional<Error> error = own ? std::nullopt : std::optional(own.error());
-      std::vector<PartEntry> entries = own ? std::move(*own) : std::vector<PartEntry>();
-      for (std::int64_t writer = 1; writer < writers.count; ++writer) {
-        const auto note = take(std::to_string(writer));
-        const auto shards = note ? parse_shards(*note) : std::unexpected(note.error());
-        if (!shards) {
-          error = shards.error();
-          error->message = fmt::format("writer {}: {}", writer, error->message);
-          continue;
-        }
-        entries.insert(entries.end(), shards->begin(), shards->end());
-      }
-      if (error) {
-        return std::unexpected(*error);
-      }
-      bytes = KEDGE_TRY(write_manifest(fresh, std::move(entries), save.state));
-      return {};
-    }));
-    return bytes;
-  }
-
   // Writes the whole checkpoint beside its place and returns where.
   Result<Path> write(const Save& save, const Path& folder, SaveReport& report) {
-    if (options_.writers.count == 1) {
-      return write_alone(save, folder, report);
-    }
-    ++save_count_;
-    const Path path = folder / save.name;
-    const auto open = [&]() -> Result<Path> {
-      KEDGE_TRY(check_replaceable(path));
-      KEDGE_TRY(check_room(folder, estimate_bytes(save)));
-      Path fresh = temporary_of(path);
-      remove_quietly(fresh);
-      KEDGE_TRY(make_dirs(fresh));
-      return fresh;
-    };
-    KEDGE_TRY(make_dirs(folder));
-    const auto fresh = open();
+    const bool is_alone = options_.writers.count == 1;
+    JointSave joint(options_.writers, ++save_count_);
+    const auto fresh = make_room(save, folder);
     if (!fresh) {
-      KEDGE_TRY(fence([&]() -> Result<void> {
-        put("open", std::unexpected(fresh.error()));
-        put("done", std::unexpected(fresh.error()));
-        return {};
-      }));
+      if (!is_alone) {
+        joint.refuse(fresh.error());
+      }
       return fresh;
     }
-    const auto bytes = write_together(save, *fresh);
+    const auto bytes =
+        is_alone ? write_folder(*fresh, save.parts, save.state) : joint.write(save, *fresh);
     if (!bytes) {
       remove_quietly(*fresh);
-      static_cast<void>(fence([&]() -> Result<void> {
-        put("done", std::unexpected(bytes.error()));
-        return {};
-      }));
+      if (!is_alone) {
+        joint.end(std::unexpected(bytes.error()), false);
+      }
       return std::unexpected(bytes.error());
     }
     report.bytes = *bytes;
     return fresh;
   }
 
-  static Result<Path> write_alone(const Save& save, const Path& folder, SaveReport& report) {
+  // An empty folder beside the checkpoint's place.
+  static Result<Path> make_room(const Save& save, const Path& folder) {
     const Path path = folder / save.name;
     KEDGE_TRY(check_replaceable(path));
     KEDGE_TRY(make_dirs(folder));
     KEDGE_TRY(check_room(folder, estimate_bytes(save)));
     Path fresh = temporary_of(path);
     remove_quietly(fresh);
-    const auto bytes = write_folder(fresh, save.parts, save.state);
-    if (!bytes) {
-      remove_quietly(fresh);
-      return std::unexpected(bytes.error());
-    }
-    report.bytes = *bytes;
+    KEDGE_TRY(make_dirs(fresh));
     return fresh;
-  }
-
-  void tell_others(const SaveReport& report) {
-    static_cast<void>(fence([&]() -> Result<void> {
-      put("done", report.result ? Result<std::string>(report.is_durable ? "durable" : "fast")
-                                : std::unexpected(report.result.error()));
-      return {};
-    }));
   }
 
   Result<void> commit(const Path& fresh, const Path& path) {

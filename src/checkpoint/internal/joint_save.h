@@ -1,0 +1,41 @@
+// One checkpoint that several writers make together. The first opens a folder and says where, each
+// writes its shards and says which, the first writes the manifest, commits, and says how it ended.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "checkpoint/saver.h"
+#include "core/file.h"
+#include "core/result.h"
+
+namespace kedge::checkpoint {
+
+class JointSave {
+ public:
+  // `number` is the same for all writers of a save and for no other save of theirs.
+  JointSave(const Writers& writers, std::int64_t number) : writers_(writers), number_(number) {}
+
+  // The first writer: the shards of all in `fresh`, which exists, and the manifest; their bytes.
+  Result<std::uint64_t> write(const Save& save, const Path& fresh);
+
+  // The first writer: the others need not wait for a folder, or hear how the save ended.
+  void refuse(const Error& error);
+  void end(const Result<void>& result, bool is_durable);
+
+  // Any other: its shards. `release` is called when its memory is not needed any more. Whether the
+  // save is durable.
+  Result<bool> write_share(const Save& save, const std::function<void()>& release);
+
+ private:
+  void put(std::string_view what, const Result<std::string>& note) const;
+  Result<std::string> take(std::string_view what) const;
+
+  const Writers& writers_;
+  std::int64_t number_;
+};
+
+}  // namespace kedge::checkpoint
