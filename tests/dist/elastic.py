@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 from trainings import (
@@ -39,10 +40,10 @@ track: {predictions: 0, system_every: 0}
 dist: {restarts: 1000}
 """
 CLOCKS = {"train_seconds", "epoch_seconds", "attempt", "run", "config"}
-PATIENCE_S = 120
+PATIENCE_S = 600  # of a busy machine
 
 
-def wait_for(what: str, found, process=None):
+def wait_for(what: str, found, process=None, pause_s: float = 0.01):
     """The first true answer of `found`."""
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
@@ -50,7 +51,7 @@ def wait_for(what: str, found, process=None):
             return answer
         if process is not None and process.poll() is not None:
             sys.exit(f"it ended with {process.returncode} before {what}")
-        time.sleep(0.01)
+        time.sleep(pause_s)
     return sys.exit(f"no {what} after {PATIENCE_S} s")
 
 
@@ -101,31 +102,96 @@ def start(args, folder: pathlib.Path, run: str, *values: str) -> subprocess.Pope
     )
 
 
+def is_saving(folder: pathlib.Path, run: str) -> bool:
+    try:
+        return any(".tmp-" in entry.name for entry in os.scandir(checkpoint_of(folder, run, "")))
+    except OSError:
+        return False
+
+
+def wait_for_moment(moment: str, folder: pathlib.Path, run: str, process, chance) -> None:
+    """Until the training is where somebody is to be killed, or over."""
+
+    def is_over():
+        return process.poll() is not None
+
+    before = step_of(folder, run)
+    if moment == "save":
+        wait_for("a save", lambda: is_saving(folder, run) or is_over(), pause_s=0.0005)
+    elif moment == "resume":
+        wait_for("progress", lambda: step_of(folder, run) > before or is_over())
+        first = set(ranks_of(process.pid).values())
+        if ranks := ranks_of(process.pid):
+            kill(ranks[chance.choice(sorted(ranks))])
+        wait_for(
+            "a restart",
+            lambda: is_over() or (now := set(ranks_of(process.pid).values())) and not now & first,
+        )
+        time.sleep(chance.uniform(0, 0.8))
+    else:
+        wait_for("progress", lambda: step_of(folder, run) > before or is_over())
+        time.sleep(chance.uniform(0, 0.3))
+
+
+def kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def kill_and_compare(args, folder: pathlib.Path, moments: list, *values: str) -> str:
+    """A training whose ranks are killed ends as the one in run `whole`. What it has printed."""
+    chance = random.Random(args.seed)
+    process = start(args, folder, "killed", "dist.ranks=2", *values)
+    output = Output(process)
+    for kill_number in range(max(args.kills, len(moments))):
+        wait_for_moment(moments[kill_number % len(moments)], folder, "killed", process, chance)
+        ranks = ranks_of(process.pid)
+        if process.poll() is not None:
+            print(f"it was over after {kill_number} kills")
+            break
+        if ranks:
+            kill(ranks[chance.choice(sorted(ranks))])
+    text = output.end()
+    if process.returncode != 0:
+        sys.exit(f"the killed training ended with {process.returncode}:\n{text}")
+    if "was killed by signal 9" not in text:
+        sys.exit(f"nobody was told of the kills:\n{text}")
+    expect_equal(checkpoint_of(folder, "whole"), checkpoint_of(folder, "killed"))
+    print(f"{text.count('was killed by signal 9')} kills, and the weights are bit-equal")
+    return text
+
+
+class Output:
+    """What a process prints, read all the time: a full pipe would stop it."""
+
+    def __init__(self, process: subprocess.Popen):
+        self.process = process
+        self.lines = []
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+
+    def read(self) -> None:
+        self.lines.extend(iter(self.process.stdout.readline, ""))
+
+    def end(self) -> str:
+        self.process.wait(timeout=PATIENCE_S)
+        self.reader.join()
+        return "".join(self.lines)
+
+
 def a_killed_rank_costs_nothing(args, folder: pathlib.Path) -> None:
     epochs = f"train.epochs={max(6, args.kills * 2)}"
     train(args.kedge, folder, "whole", "dist.ranks=2", epochs)
-    chance = random.Random(args.seed)
-    process = start(args, folder, "killed", "dist.ranks=2", epochs)
-    for kill in range(args.kills):
-        before = step_of(folder, "killed")
-        wait_for("progress", lambda: step_of(folder, "killed") > before or process.poll() == 0)
-        time.sleep(chance.uniform(0, 0.3))
-        ranks = ranks_of(process.pid)
-        if process.poll() is not None or not ranks:
-            print(f"it was over after {kill} kills")
-            break
-        victim = chance.choice(sorted(ranks))
-        try:
-            os.kill(ranks[victim], signal.SIGKILL)
-        except ProcessLookupError:
-            continue
-    output, _ = process.communicate(timeout=PATIENCE_S)
-    if process.returncode != 0:
-        sys.exit(f"the killed training ended with {process.returncode}:\n{output}")
-    if "was killed by signal 9" not in output:
-        sys.exit(f"nobody was told of the kills:\n{output}")
-    expect_equal(checkpoint_of(folder, "whole"), checkpoint_of(folder, "killed"))
-    print(f"{output.count('was killed by signal 9')} kills, and the weights are bit-equal")
+    kill_and_compare(args, folder, ["step"], epochs)
+
+
+def kills_while_saving_and_resuming_cost_nothing(args, folder: pathlib.Path) -> None:
+    # Large enough that a save takes a while.
+    values = ("model.hidden=[1500, 500]", f"train.epochs={max(3, args.kills)}")
+    train(args.kedge, folder, "whole", "dist.ranks=2", *values)
+    kill_and_compare(args, folder, ["save", "resume"], *values)
 
 
 def a_stopped_rank_is_named(args, folder: pathlib.Path) -> None:
@@ -218,6 +284,7 @@ def torchruns_variables_make_a_rank(args, folder: pathlib.Path) -> None:
 
 CLAIMS = [
     a_killed_rank_costs_nothing,
+    kills_while_saving_and_resuming_cost_nothing,
     a_stopped_rank_is_named,
     any_number_of_ranks_goes_on,
     torchruns_variables_make_a_rank,

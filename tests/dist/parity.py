@@ -4,16 +4,19 @@
 Usage: parity.py [--bin FOLDER] [--steps N] [--ranks N...]
 
 After 50 steps, per tensor, |difference| / |weight| is at most 1e-9 in double and 1e-5 in single
-precision, and every sample was seen once at the same place of the epoch.
+precision, and every sample was seen once at the same place of the epoch. The losses of two ranks
+are those of PyTorch's DistributedDataParallel, step by step (tests/fixtures/train/ddp.json).
 """
 
 import argparse
+import json
 import pathlib
 import shutil
 import sys
 import tempfile
 
-from trainings import ROOT, checkpoint_of, largest_difference, state_of, train
+import ddp_case
+from trainings import ROOT, checkpoint_of, largest_difference, read_metric, state_of, train
 
 # 37 does not divide by the ranks, and 500 samples leave a last batch of 19.
 CONFIG = """
@@ -61,6 +64,57 @@ def compare(args: argparse.Namespace, folder: pathlib.Path, case: str) -> None:
                     sys.exit(f"{name} of {many} is {second['metrics'][name]}, not {value}")
 
 
+# Case -> what kedge is told besides, and how far a loss may be off: bfloat16 has 8 bits.
+DDP_CASES = {
+    "plain": ([], 1e-5),
+    "bf16": (["dist.compression=bf16"], 5e-3),
+    "per_rank": (
+        [
+            "dist.batch=per_rank",
+            f"loader.batch_size={ddp_case.BATCH // ddp_case.RANKS}",
+            "dist.lr_scale=linear",
+            f"optimizer.lr={ddp_case.LR / ddp_case.RANKS}",
+        ],
+        1e-5,
+    ),
+}
+
+
+def write_ddp_case(folder: pathlib.Path) -> None:
+    ddp_case.write_data(folder / "images")
+    ddp_case.write_weights(folder / "start.safetensors")
+    config = {
+        "data": {"name": "mnist", "path": "images", "val_ratio": 0},
+        "transform": {"mean": [ddp_case.MEAN], "std": [ddp_case.STD]},
+        "model": {"name": "mlp", "hidden": [ddp_case.HIDDEN], "weights": "start.safetensors"},
+        "loader": {"batch_size": ddp_case.BATCH, "shuffle": False, "workers": 0},
+        "optimizer": {
+            "name": "sgd",
+            "lr": ddp_case.LR,
+            "momentum": ddp_case.MOMENTUM,
+            "weight_decay": ddp_case.WEIGHT_DECAY,
+        },
+        "train": {"threads": 1, "epochs": 100, "max_steps": ddp_case.STEPS, "log_every": 1},
+        "checkpoint": {"enabled": False},
+        "track": {"system_every": 0, "predictions": 0},
+        "dist": {"ranks": ddp_case.RANKS},
+    }
+    (folder / "config.yaml").write_text(json.dumps(config))  # JSON is YAML
+
+
+def compare_with_ddp(args: argparse.Namespace, folder: pathlib.Path, case: str) -> None:
+    values, limit = DDP_CASES[case]
+    train(args.kedge, folder, case, *values)
+    losses = read_metric(args.kedge, folder, case, "train/step_loss")
+    wanted = ddp_case.golden("bf16" if case == "bf16" else "plain")
+    if len(losses) != len(wanted):
+        sys.exit(f"{case}: {len(losses)} losses, PyTorch has {len(wanted)}")
+    difference = max(abs(one - other) / max(other, 0.1) for one, other in zip(losses, wanted))
+    print(f"losses of DDP ({case}): differ by {difference:.1e}, at most {limit:.0e}")
+    if difference > limit:
+        sys.exit(f"{case}: {losses}\nPyTorch's DDP: {wanted}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/bin")
@@ -73,6 +127,9 @@ def main() -> None:
     (folder / "config.yaml").write_text(CONFIG)
     for case in args.cases:
         compare(args, folder, case)
+    write_ddp_case(folder / "ddp")
+    for case in DDP_CASES:
+        compare_with_ddp(args, folder / "ddp", case)
     shutil.rmtree(folder)
 
 

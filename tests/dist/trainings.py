@@ -33,12 +33,20 @@ def train(kedge: pathlib.Path, folder: pathlib.Path, run: str, *values: str) -> 
         capture_output=True,
         text=True,
         env=clean_environment(),
-        timeout=300,
+        timeout=600,
         check=False,
     )
     if done.returncode != 0:
         sys.exit(f"{run} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
     return done.stdout + done.stderr
+
+
+def read_metric(kedge: pathlib.Path, folder: pathlib.Path, run: str, key: str) -> list:
+    """Its values, by step."""
+    command = [str(kedge), "runs", "metrics", run, "--key", key]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    rows = [line.split(",") for line in done.stdout.splitlines()[1:]]
+    return [float(row[2]) for row in rows]
 
 
 def checkpoint_of(folder: pathlib.Path, run: str, name: str = "last") -> pathlib.Path:
