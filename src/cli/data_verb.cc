@@ -10,9 +10,10 @@ namespace kedge::cli {
 namespace {
 
 Result<void> get(Args args) {
+  const std::string text = fmt::format("Fetches data sets and verifies them. NAME: {}.",
+                                       fmt::join(data::list_gettable(), ", "));
   const VerbHelp help = {.usage = "kedge data get NAME ...",
-                         .text = fmt::format("Fetches data sets and verifies them. NAME: {}.",
-                                             fmt::join(data::list_gettable(), ", ")),
+                         .text = text,
                          .flags = {{"--root", "DIR", "where to put them (data)"}}};
   const auto arguments = KEDGE_TRY(parse_or_help(args, help));
   if (!arguments) {
