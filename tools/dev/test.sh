@@ -8,7 +8,8 @@
 # dependencies, the tools' own
 # tests, five seconds each of three fuzzers where there is a clang with libFuzzer, lint without
 # clang-tidy.
-# A part prints one line when it passes and its output when it does not.
+# A part prints one line when it passes and its output when it does not. A part that fails is tried
+# once more, because machines that are shared stop for seconds at a time; its line says so.
 #
 #   --asan, --tsan   only the unit tests of the rooms without libtorch, with sanitizers
 set -euo pipefail
@@ -31,22 +32,24 @@ failed=()
 
 # part NAME COMMAND...
 part() {
-  local name=$1 start why
+  local name=$1 start why attempt
   shift
   start=$(now)
-  if "$@" >"$log" 2>&1; then
-    # A test that lacks what it needs says so and ends well.
-    why=$(sed -n 's/^skipped: //p; /^skipped: /q' "$log")
-    if [[ -n $why ]]; then
-      printf '%-10s skipped %s\n' "$name" "$why"
-    else
-      printf '%-10s ok      %s\n' "$name" "$(elapsed_since "$start")"
+  for attempt in "" ", at the second try"; do
+    if "$@" >"$log" 2>&1; then
+      # A test that lacks what it needs says so and ends well.
+      why=$(sed -n 's/^skipped: //p; /^skipped: /q' "$log")
+      if [[ -n $why ]]; then
+        printf '%-10s skipped %s\n' "$name" "$why"
+      else
+        printf '%-10s ok      %s%s\n' "$name" "$(elapsed_since "$start")" "$attempt"
+      fi
+      return
     fi
-  else
     cat "$log"
-    printf '%-10s FAILED  %s\n' "$name" "$(elapsed_since "$start")"
-    failed+=("$name")
-  fi
+  done
+  printf '%-10s FAILED  %s\n' "$name" "$(elapsed_since "$start")"
+  failed+=("$name")
 }
 
 # Fuzzers need a clang, which ./dev setup does not install: 95 MB that only these use.
