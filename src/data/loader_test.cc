@@ -95,6 +95,26 @@ TEST(Loader, gives_the_same_bytes_with_any_number_of_workers) {
   }
 }
 
+TEST(Loader, placed_batches_name_the_samples_that_the_others_hold) {
+  const auto set = make_set(23);
+  const Pipeline pipeline = make_pipeline({"random_crop 8 2", "flip"});
+  LoaderOptions options{.batch_size = 5, .shuffle = true, .seed = 4};
+  Loader plain(*set, pipeline, options);
+  options.placed = ImageShape{.height = 8, .width = 8, .channels = 3};
+  Loader placed(*set, pipeline, options);
+  plain.start_epoch(2);
+  placed.start_epoch(2);
+  for (int i = 0; i < 5; ++i) {
+    const auto wanted = plain.next();
+    const auto got = placed.next();
+    ASSERT_TRUE(got && *got != nullptr);
+    EXPECT_TRUE((*got)->is_placed);
+    EXPECT_EQ((*got)->indices, (*wanted)->indices);
+    EXPECT_EQ((*got)->positions, (*wanted)->positions);
+    EXPECT_EQ((*got)->positions.size(), static_cast<std::size_t>((*got)->count));
+  }
+}
+
 TEST(Loader, holds_every_sample_once_with_its_own_pixels_and_label) {
   const auto set = make_set(50);
   const Pipeline nothing = make_pipeline({});

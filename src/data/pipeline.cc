@@ -35,9 +35,9 @@ Result<Pipeline> Pipeline::parse(const std::vector<std::string>& steps) {
   return pipeline;
 }
 
-void Pipeline::apply(Image& image, Random& random) const {
+void Pipeline::apply(Image& image, Visit& visit) const {
   for (const auto& transform : transforms_) {
-    transform->apply(image, random);
+    transform->apply(image, visit);
   }
 }
 
@@ -46,7 +46,7 @@ bool Pipeline::is_random() const {
 }
 
 void Pipeline::apply_fixed(Image& image) const {
-  Random unused(0);
+  Visit unused{.random = Random(0)};
   for (std::size_t i = 0; i < fixed_; ++i) {
     transforms_[i]->apply(image, unused);
   }
@@ -78,9 +78,9 @@ bool Pipeline::can_place() const {
   return true;
 }
 
-void Pipeline::place(Placement& placement, Random& random) const {
+void Pipeline::place(Placement& placement, Visit& visit) const {
   for (std::size_t i = fixed_; i < transforms_.size(); ++i) {
-    transforms_[i]->place(placement, random);
+    transforms_[i]->place(placement, visit);
   }
 }
 

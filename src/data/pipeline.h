@@ -17,10 +17,17 @@
 
 namespace kedge::data {
 
+// One sample coming up in one epoch, and the chance its transforms have there.
+struct Visit {
+  Random random;  // another one at each visit
+  std::int64_t epoch = 0;
+  std::uint64_t sample_key = 0;  // a random number of the sample's own, the same in every epoch
+};
+
 class Transform {
  public:
   virtual ~Transform() = default;
-  virtual void apply(Image& image, Random& random) const = 0;
+  virtual void apply(Image& image, Visit& visit) const = 0;
 
   virtual bool is_random() const { return false; }
 
@@ -28,7 +35,7 @@ class Transform {
   // same random numbers as apply().
   virtual Placing placing() const { return Placing::None; }
 
-  virtual void place(Placement&, Random&) const {}
+  virtual void place(Placement&, Visit&) const {}
 };
 
 // The words after the transform's name: "random_crop 32 4" gives {"32", "4"}.
@@ -41,14 +48,14 @@ class Pipeline {
  public:
   static Result<Pipeline> parse(const std::vector<std::string>& steps);
 
-  void apply(Image& image, Random& random) const;
+  void apply(Image& image, Visit& visit) const;
   bool is_random() const;
 
   // The steps before the first random one give the same image every time; they can be applied
   // once for all epochs. Whether the others can be placed then.
   void apply_fixed(Image& image) const;
   bool can_place() const;
-  void place(Placement& placement, Random& random) const;
+  void place(Placement& placement, Visit& visit) const;
 
   // The steps as given; stored with the model, so that inference prepares images the same way.
   const std::vector<std::string>& steps() const { return steps_; }

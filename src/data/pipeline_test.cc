@@ -22,8 +22,8 @@ Image load(const std::string& name) {
 Image apply(const std::vector<std::string>& steps, Image image, std::uint64_t key = 1) {
   const auto pipeline = Pipeline::parse(steps);
   EXPECT_TRUE(pipeline) << pipeline.error().message;
-  Random random(key);
-  pipeline->apply(image, random);
+  Visit visit{.random = Random(key)};
+  pipeline->apply(image, visit);
   return image;
 }
 
@@ -89,6 +89,26 @@ TEST(Transforms, flip_mirrors_about_half_of_the_images) {
   EXPECT_NEAR(flipped, 500, 65);  // four standard deviations
 }
 
+TEST(Transforms, an_alternating_flip_shows_both_sides_in_two_epochs) {
+  const auto pipeline = Pipeline::parse({"flip alternating"});
+  ASSERT_TRUE(pipeline) << pipeline.error().message;
+  int mirrored_first = 0;
+  for (std::uint64_t sample = 0; sample < 1000; ++sample) {
+    std::vector<bool> is_mirrored;
+    for (std::int64_t epoch = 0; epoch < 4; ++epoch) {
+      Image image = numbered(1, 2);
+      Visit visit{.random = Random(7), .epoch = epoch, .sample_key = mix64(sample)};
+      pipeline->apply(image, visit);
+      is_mirrored.push_back(image.pixels == std::vector<std::uint8_t>{2, 1});
+    }
+    EXPECT_NE(is_mirrored[0], is_mirrored[1]);
+    EXPECT_EQ(is_mirrored[0], is_mirrored[2]);
+    EXPECT_EQ(is_mirrored[1], is_mirrored[3]);
+    mirrored_first += is_mirrored[0] ? 1 : 0;
+  }
+  EXPECT_NEAR(mirrored_first, 500, 65);
+}
+
 TEST(Transforms, vflip_turns_about_half_of_the_images_upside_down) {
   const Image image = numbered(3, 2);
   const std::vector<std::uint8_t> turned = {21, 22, 11, 12, 1, 2};
@@ -123,6 +143,20 @@ TEST(Transforms, random_crop_pads_with_black) {
     ASSERT_EQ(out.pixels.size(), 36U);
     EXPECT_EQ(std::ranges::count(out.pixels, 0), 32);
   }
+}
+
+TEST(Transforms, random_crop_reflects_as_numpy_does) {
+  // numpy.pad([1, 2, 3], 2, mode="reflect") is [3, 2, 1, 2, 3, 2, 1].
+  const std::vector<std::uint8_t> padded = {3, 2, 1, 2, 3, 2, 1};
+  std::map<std::vector<std::uint8_t>, int> seen;
+  for (std::uint64_t key = 0; key < 500; ++key) {
+    Image out = apply({"random_crop 3 2 reflect"}, numbered(3, 3), key);
+    std::vector<std::uint8_t> row(out.pixels.begin(), out.pixels.begin() + 3);
+    std::ranges::transform(row, row.begin(), [](int pixel) { return pixel % 10; });
+    ASSERT_FALSE(std::ranges::search(padded, row).empty()) << ::testing::PrintToString(row);
+    ++seen[row];
+  }
+  EXPECT_EQ(seen.size(), 4U) << "the first offset and the last look alike";
 }
 
 TEST(Transforms, resized_crop_gives_the_asked_size_from_inside_the_image) {

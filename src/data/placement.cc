@@ -50,10 +50,13 @@ void paint_cut(const Placement& placement, std::int64_t channels, std::uint8_t* 
 void render(const Placement& placement, const ImageShape& shape, const std::uint8_t* source,
             std::uint8_t* out) {
   const std::int64_t channels = shape.channels;
+  const bool reflects = placement.reflect != 0;
   for (std::int32_t y = 0; y < placement.height; ++y) {
-    const std::int64_t from_y = placement.top + y * placement.step_y;
+    const std::int64_t line = placement.top + y * placement.step_y;
+    const std::int64_t from_y = reflects ? reflected(line, shape.height) : line;
     for (std::int32_t x = 0; x < placement.width; ++x) {
-      const std::int64_t from_x = placement.left + x * placement.step_x;
+      const std::int64_t column = placement.left + x * placement.step_x;
+      const std::int64_t from_x = reflects ? reflected(column, shape.width) : column;
       std::uint8_t* pixel = out + (static_cast<std::int64_t>(y) * placement.width + x) * channels;
       if (from_y < 0 || from_y >= shape.height || from_x < 0 || from_x >= shape.width) {
         std::fill_n(pixel, channels, std::uint8_t{0});

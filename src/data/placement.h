@@ -8,11 +8,12 @@
 
 namespace kedge::data {
 
-// Output pixel (y, x) is source pixel (top + y * step_y, left + x * step_x), black where that lies
-// outside the source. Then the rectangle [cut_top, cut_bottom) x [cut_left, cut_right) of the
-// output is painted with the output's mean colour: the paper (arXiv:1708.04552) takes the data
-// set's, which is 0 after normalisation, but 8-bit pixels come before it. GPU kernels read this
-// struct: plain 32-bit numbers.
+// Output pixel (y, x) is source pixel (top + y * step_y, left + x * step_x); where that lies
+// outside the source it is black, or with `reflect` the pixel as far inside the border. Then the
+// rectangle [cut_top, cut_bottom) x [cut_left, cut_right) of the output is painted with the
+// output's mean colour: the paper (arXiv:1708.04552) takes the data set's, which is 0 after
+// normalisation, but 8-bit pixels come before it. GPU kernels read this struct: plain 32-bit
+// numbers.
 struct Placement {
   std::int32_t index = 0;   // of the sample in its data set
   std::int32_t height = 0;  // of the output
@@ -25,12 +26,20 @@ struct Placement {
   std::int32_t cut_left = 0;
   std::int32_t cut_bottom = 0;
   std::int32_t cut_right = 0;
+  std::int32_t reflect = 0;  // 0 or 1
 
   void crop(std::int32_t crop_top, std::int32_t crop_left, std::int32_t new_height,
             std::int32_t new_width);
   void mirror_x();
   void mirror_y();
 };
+
+// The place inside [0, side) whose distance to the border is that of `at` outside of it.
+constexpr std::int64_t reflected(std::int64_t at, std::int64_t side) {
+  const std::int64_t period = side > 1 ? 2 * (side - 1) : 1;
+  const std::int64_t within = (at % period + period) % period;
+  return within < side ? within : period - within;
+}
 
 // Paints the placement's cut, if it has one, over pixels of the placement's size.
 void paint_cut(const Placement& placement, std::int64_t channels, std::uint8_t* pixels);
@@ -40,7 +49,7 @@ void paint_cut(const Placement& placement, std::int64_t channels, std::uint8_t* 
 void render(const Placement& placement, const ImageShape& shape, const std::uint8_t* source,
             std::uint8_t* out);
 
-static_assert(sizeof(Placement) == 11 * sizeof(std::int32_t));
+static_assert(sizeof(Placement) == 12 * sizeof(std::int32_t));
 
 // What a transform does to a placement. A list of transforms can be placed when it has at most one
 // crop and at most one cut, the cut after the crop.

@@ -29,12 +29,15 @@ void expect_placed_as_applied(const std::vector<std::string>& steps, const Image
   pipeline->apply_fixed(fixed);
   for (std::uint64_t key = 0; key < 200; ++key) {
     Image applied = image;
-    Random random(key);
-    pipeline->apply(applied, random);
+    const Visit start{.random = Random(key),
+                      .epoch = static_cast<std::int64_t>(key % 3),
+                      .sample_key = mix64(key)};
+    Visit visit = start;
+    pipeline->apply(applied, visit);
 
     Placement placement{.height = static_cast<std::int32_t>(fixed.height),
                         .width = static_cast<std::int32_t>(fixed.width)};
-    Random again(key);
+    Visit again = start;
     pipeline->place(placement, again);
     ASSERT_EQ(placement.height, applied.height);
     ASSERT_EQ(placement.width, applied.width);
@@ -43,7 +46,7 @@ void expect_placed_as_applied(const std::vector<std::string>& steps, const Image
         .height = fixed.height, .width = fixed.width, .channels = fixed.channels};
     render(placement, shape, fixed.pixels.data(), rendered.data());
     ASSERT_EQ(rendered, applied.pixels) << "key " << key;
-    ASSERT_EQ(again.next(), random.next()) << "both draw the same numbers";
+    ASSERT_EQ(again.random.next(), visit.random.next()) << "both draw the same numbers";
   }
 }
 
@@ -54,6 +57,8 @@ TEST(Placement, gives_the_pixels_that_the_transforms_give) {
   expect_placed_as_applied({"vflip", "flip"}, image);
   expect_placed_as_applied({"random_crop 8 3"}, image);
   expect_placed_as_applied({"random_crop 16"}, image);
+  expect_placed_as_applied({"flip alternating", "random_crop 10 4 reflect"}, image);
+  expect_placed_as_applied({"random_crop 12 3 reflect", "flip", "cutout 5"}, image);
   expect_placed_as_applied({"flip", "random_crop 10 4", "vflip"}, image);
   expect_placed_as_applied({"random_crop 10 4", "flip", "cutout 5"}, image);
   expect_placed_as_applied({"random_crop 9 2", "cutout 5", "flip", "vflip"}, image);

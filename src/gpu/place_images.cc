@@ -15,6 +15,7 @@ constexpr unsigned kThreads = 256;
 constexpr char kSource[] = R"cuda(
 struct Placement {  // data/placement.h
   int index, height, width, top, left, step_y, step_x, cut_top, cut_left, cut_bottom, cut_right;
+  int reflect;
 };
 
 struct Source {
@@ -22,10 +23,20 @@ struct Source {
   int height, width, channels;
 };
 
+__device__ __forceinline__ int reflected(int at, int side) {
+  const int period = side > 1 ? 2 * (side - 1) : 1;
+  const int within = (at % period + period) % period;
+  return within < side ? within : period - within;
+}
+
 __device__ __forceinline__ int source_value(const Source& source, const Placement& p, int y, int x,
                                             int c) {
-  const int from_y = p.top + y * p.step_y;
-  const int from_x = p.left + x * p.step_x;
+  int from_y = p.top + y * p.step_y;
+  int from_x = p.left + x * p.step_x;
+  if (p.reflect) {
+    from_y = reflected(from_y, source.height);
+    from_x = reflected(from_x, source.width);
+  }
   if (from_y < 0 || from_y >= source.height || from_x < 0 || from_x >= source.width) {
     return 0;
   }

@@ -26,8 +26,8 @@ Result<data::Image> first_image(const config::Config& config, const data::Datase
                                 const data::Pipeline& pipeline) {
   data::Sample sample;
   KEDGE_TRY(read_first(dataset, config.data.on_error == config::OnError::Skip, sample));
-  Random random(0);
-  pipeline.apply(sample.image, random);
+  data::Visit visit{.random = Random(0)};
+  pipeline.apply(sample.image, visit);
   return std::move(sample.image);
 }
 

@@ -188,8 +188,8 @@ class Predictor {
 
   Result<data::Image> prepare_image(const PredictItem& item) const {
     data::Image image = KEDGE_TRY(data::read_image(item.image));
-    Random random(0);
-    pipeline_.apply(image, random);
+    data::Visit visit{.random = Random(0)};
+    pipeline_.apply(image, visit);
     const nn::Task& task = saved_.preparation.task;
     if (image.channels != task.channels) {
       return fail(ErrorKind::Usage,

@@ -104,6 +104,16 @@ double distance(const Weights& a, const Weights& b) {
   return std::sqrt(sum);
 }
 
+TEST_F(TrainerTest, images_on_the_device_give_the_same_bits_as_streamed_ones) {
+  const std::vector<std::string> common = {"transform.train=[random_crop 4 1 reflect, flip]",
+                                           "train.epochs=2"};
+  std::vector<std::string> resident = common;
+  resident.push_back("loader.resident=true");
+  must_train("streamed", common);
+  must_train("resident", resident);
+  expect_near(weights("resident"), weights("streamed"), 0);
+}
+
 // 24 samples: two batches of 8 and then one alone, against a batch of 16 and one of 8.
 TEST_F(TrainerTest, accumulated_batches_are_one_larger_batch) {
   must_train("large", {"loader.batch_size=16"});

@@ -89,12 +89,14 @@ Result<void> BatchMaker::add_image(const Sample& sample, std::int64_t index, Bat
 }
 
 // Randomness is keyed by the position in the whole epoch: threads and ranks change nothing.
-Random BatchMaker::random_at(std::int64_t epoch, std::int64_t position) const {
-  return Random(
-      {options_.seed, static_cast<std::uint64_t>(epoch), static_cast<std::uint64_t>(position)});
+Visit BatchMaker::visit_of(std::int64_t epoch, std::int64_t position, std::int64_t index) const {
+  return {.random = Random({options_.seed, static_cast<std::uint64_t>(epoch),
+                            static_cast<std::uint64_t>(position)}),
+          .epoch = epoch,
+          .sample_key = mix_key({options_.seed, static_cast<std::uint64_t>(index)})};
 }
 
-Result<void> BatchMaker::add_placement(std::int64_t index, Random random, Batch& batch) const {
+Result<void> BatchMaker::add_placement(std::int64_t index, Visit& visit, Batch& batch) const {
   if (batch.samples == nullptr) {
     batch.samples =
         KEDGE_TRY(take(sizeof(Placement) * static_cast<std::size_t>(options_.batch_size)));
@@ -103,7 +105,7 @@ Result<void> BatchMaker::add_placement(std::int64_t index, Random random, Batch&
   Placement placement{.index = static_cast<std::int32_t>(index),
                       .height = static_cast<std::int32_t>(options_.placed->height),
                       .width = static_cast<std::int32_t>(options_.placed->width)};
-  pipeline_.place(placement, random);
+  pipeline_.place(placement, visit);
   batch.height = placement.height;
   batch.width = placement.width;
   batch.channels = options_.placed->channels;
@@ -125,10 +127,30 @@ Result<void> BatchMaker::add_tokens(const Sample& sample, Batch& batch) const {
   return {};
 }
 
+Result<bool> BatchMaker::add_sample(std::int64_t index, Visit visit, Sample& scratch,
+                                    Batch& batch) const {
+  if (options_.placed) {
+    KEDGE_TRY(add_placement(index, visit, batch));
+    return true;
+  }
+  if (auto done = dataset_.read(index, scratch); !done) {
+    if (options_.skip_bad && done.error().kind == ErrorKind::Corrupt) {
+      return false;
+    }
+    return std::unexpected(std::move(done).error());
+  }
+  if (dataset_.info().kind == SampleKind::Image) {
+    pipeline_.apply(scratch.image, visit);
+    KEDGE_TRY(add_image(scratch, index, batch));
+  } else {
+    KEDGE_TRY(add_tokens(scratch, batch));
+  }
+  return true;
+}
+
 Result<std::unique_ptr<Batch>> BatchMaker::make(const BatchPlace& place, Sample& scratch) const {
   auto batch = std::make_unique<Batch>();
-  const bool is_image = dataset_.info().kind == SampleKind::Image;
-  if (is_image) {
+  if (dataset_.info().kind == SampleKind::Image) {
     batch->labels =
         KEDGE_TRY(take(static_cast<std::size_t>(options_.batch_size) * sizeof(std::int64_t)));
   }
@@ -138,25 +160,9 @@ Result<std::unique_ptr<Batch>> BatchMaker::make(const BatchPlace& place, Sample&
   batch->global_count = span.global_count;
   for (std::int64_t position = span.first; position < span.last; ++position) {
     const std::int64_t index = dataset_.index_at(key, position);
-    if (options_.placed) {
-      KEDGE_TRY(add_placement(index, random_at(epoch, position), *batch));
-      batch->indices.push_back(index);
-      ++batch->count;
+    if (!KEDGE_TRY(add_sample(index, visit_of(epoch, position, index), scratch, *batch))) {
+      ++batch->skipped;
       continue;
-    }
-    if (auto done = dataset_.read(index, scratch); !done) {
-      if (options_.skip_bad && done.error().kind == ErrorKind::Corrupt) {
-        ++batch->skipped;
-        continue;
-      }
-      return std::unexpected(std::move(done).error());
-    }
-    if (is_image) {
-      Random random = random_at(epoch, position);
-      pipeline_.apply(scratch.image, random);
-      KEDGE_TRY(add_image(scratch, index, *batch));
-    } else {
-      KEDGE_TRY(add_tokens(scratch, *batch));
     }
     batch->indices.push_back(index);
     batch->positions.push_back(position);

@@ -51,8 +51,11 @@ class BatchMaker {
   // The positions of the epoch that this rank takes of a global batch.
   Span positions(const BatchPlace& place) const;
 
-  Random random_at(std::int64_t epoch, std::int64_t position) const;
-  Result<void> add_placement(std::int64_t index, Random random, Batch& batch) const;
+  Visit visit_of(std::int64_t epoch, std::int64_t position, std::int64_t index) const;
+
+  // False: the sample cannot be read and is left out.
+  Result<bool> add_sample(std::int64_t index, Visit visit, Sample& scratch, Batch& batch) const;
+  Result<void> add_placement(std::int64_t index, Visit& visit, Batch& batch) const;
   Result<void> add_image(const Sample& sample, std::int64_t index, Batch& batch) const;
   Result<void> add_tokens(const Sample& sample, Batch& batch) const;
   Result<Buffer> take(std::size_t size_bytes) const;

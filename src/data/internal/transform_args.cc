@@ -40,7 +40,7 @@ Result<std::vector<std::int64_t>> parse_sizes(const ArgsForm& form, const Transf
   constexpr double kMaxSize = 65536;
   std::vector<std::int64_t> sizes;
   for (const double value : KEDGE_TRY(parse_numbers(form, args))) {
-    const bool may_be_0 = !sizes.empty() && form.form.ends_with("[PADDING]");
+    const bool may_be_0 = !sizes.empty() && form.form.contains("[PADDING]");
     if (value != std::floor(value) || value > kMaxSize || (value < 1 && !may_be_0)) {
       return std::unexpected(
           wrong_args(form, args, fmt::format("{} is not a size in whole pixels", value)));

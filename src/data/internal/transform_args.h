@@ -24,7 +24,7 @@ Error wrong_args(const ArgsForm& form, const TransformArgs& args, std::string_vi
 // Numbers of at least 0.
 Result<std::vector<double>> parse_numbers(const ArgsForm& form, const TransformArgs& args);
 
-// Whole numbers; sizes must be at least 1, a last PADDING may be 0.
+// Whole numbers; sizes must be at least 1, a PADDING after them may be 0.
 Result<std::vector<std::int64_t>> parse_sizes(const ArgsForm& form, const TransformArgs& args);
 
 }  // namespace kedge::data

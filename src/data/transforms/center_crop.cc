@@ -15,14 +15,14 @@ class CenterCrop : public Transform {
  public:
   explicit CenterCrop(std::int64_t size) : size_(size) {}
 
-  void apply(Image& image, Random&) const override {
+  void apply(Image& image, Visit&) const override {
     crop(image,
          {.top = start(image.height), .left = start(image.width), .height = size_, .width = size_});
   }
 
   Placing placing() const override { return Placing::Crop; }
 
-  void place(Placement& placement, Random&) const override {
+  void place(Placement& placement, Visit&) const override {
     const auto top = static_cast<std::int32_t>(start(placement.height));
     const auto left = static_cast<std::int32_t>(start(placement.width));
     const auto size = static_cast<std::int32_t>(size_);

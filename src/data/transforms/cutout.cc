@@ -16,10 +16,10 @@ class Cutout : public Transform {
   explicit Cutout(std::int64_t size) : size_(static_cast<std::int32_t>(size)) {}
 
   // The square's middle is anywhere in the image, so a part of it may lie outside.
-  void apply(Image& image, Random& random) const override {
+  void apply(Image& image, Visit& visit) const override {
     Placement cut{.height = static_cast<std::int32_t>(image.height),
                   .width = static_cast<std::int32_t>(image.width)};
-    place(cut, random);
+    place(cut, visit);
     paint_cut(cut, image.channels, image.pixels.data());
   }
 
@@ -27,9 +27,9 @@ class Cutout : public Transform {
 
   Placing placing() const override { return Placing::Cut; }
 
-  void place(Placement& placement, Random& random) const override {
+  void place(Placement& placement, Visit& visit) const override {
     const auto middle = [&](std::int32_t side) {
-      return static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(side)));
+      return static_cast<std::int32_t>(visit.random.below(static_cast<std::uint64_t>(side)));
     };
     const std::int32_t top = middle(placement.height) - size_ / 2;
     const std::int32_t left = middle(placement.width) - size_ / 2;

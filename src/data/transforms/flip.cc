@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "core/random.h"
@@ -12,10 +13,17 @@
 namespace kedge::data {
 namespace {
 
+constexpr ArgsForm kForm = {.form = "flip [alternating]"};
+constexpr std::string_view kAlternating = "alternating";
+
 class Flip : public Transform {
  public:
-  void apply(Image& image, Random& random) const override {
-    if (random.uniform() >= 0.5) {
+  // Alternating: a sample that was mirrored in one epoch is not in the next, so that two epochs
+  // show both sides of every sample (Jordan 2024, arXiv:2404.00498).
+  explicit Flip(bool alternates) : alternates_(alternates) {}
+
+  void apply(Image& image, Visit& visit) const override {
+    if (!mirrors(visit)) {
       return;
     }
     const auto channels = static_cast<std::size_t>(image.channels);
@@ -33,19 +41,35 @@ class Flip : public Transform {
 
   Placing placing() const override { return Placing::Mirror; }
 
-  void place(Placement& placement, Random& random) const override {
-    if (random.uniform() < 0.5) {
+  void place(Placement& placement, Visit& visit) const override {
+    if (mirrors(visit)) {
       placement.mirror_x();
     }
   }
+
+ private:
+  bool mirrors(Visit& visit) const {
+    if (alternates_) {
+      return (visit.sample_key + static_cast<std::uint64_t>(visit.epoch)) % 2 == 1;
+    }
+    return visit.random.uniform() < 0.5;
+  }
+
+  bool alternates_;
 };
 
 Result<std::unique_ptr<Transform>> make_flip(const TransformArgs& args) {
-  KEDGE_TRY(parse_numbers({.form = "flip"}, args));
-  return std::make_unique<Flip>();
+  const bool alternates = args.size() == 1 && args.front() == kAlternating;
+  if (!alternates) {
+    KEDGE_TRY(parse_numbers(kForm, args));
+  }
+  return std::make_unique<Flip>(alternates);
 }
 
-const Transforms::Add kAdd({"flip", "flip: left and right changed over, half the time", make_flip});
+const Transforms::Add kAdd({"flip",
+                            "flip [alternating]: left and right changed over, half the time, or "
+                            "in every other epoch",
+                            make_flip});
 
 }  // namespace
 }  // namespace kedge::data

@@ -13,7 +13,7 @@ namespace {
 class Grey : public Transform {
  public:
   // ITU-R 601 luma in the fixed-point form of PIL's convert("L").
-  void apply(Image& image, Random& /*random*/) const override {
+  void apply(Image& image, Visit&) const override {
     if (image.channels < 3) {
       return;
     }

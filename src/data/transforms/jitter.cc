@@ -24,16 +24,16 @@ class Jitter : public Transform {
   explicit Jitter(const std::vector<double>& strengths)
       : strengths_{strengths[0], strengths[1], strengths[2]} {}
 
-  void apply(Image& image, Random& random) const override {
+  void apply(Image& image, Visit& visit) const override {
     using Change = void (*)(Image&, double);
     const std::array<Change, 3> changes = {change_brightness, change_contrast, change_saturation};
     std::array<std::size_t, 3> order = {0, 1, 2};
     for (std::size_t i = order.size(); i > 1; --i) {
-      std::swap(order[i - 1], order[random.below(i)]);
+      std::swap(order[i - 1], order[visit.random.below(i)]);
     }
     for (const std::size_t i : order) {
       const double strength = strengths_[i];
-      const double factor = random.uniform(std::max(0.0, 1 - strength), 1 + strength);
+      const double factor = visit.random.uniform(std::max(0.0, 1 - strength), 1 + strength);
       if (strength > 0) {
         changes[i](image, factor);
       }

@@ -20,7 +20,7 @@ class Resize : public Transform {
   explicit Resize(const std::vector<std::int64_t>& sizes)
       : height_(sizes[0]), width_(sizes.size() > 1 ? sizes[1] : kByShorterSide) {}
 
-  void apply(Image& image, Random&) const override {
+  void apply(Image& image, Visit&) const override {
     if (width_ != kByShorterSide) {
       resize(image, height_, width_);
       return;

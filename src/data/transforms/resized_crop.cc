@@ -49,8 +49,8 @@ class ResizedCrop : public Transform {
  public:
   ResizedCrop(std::int64_t size, double min_scale) : size_(size), min_scale_(min_scale) {}
 
-  void apply(Image& image, Random& random) const override {
-    crop(image, choose_crop(image, min_scale_, random));
+  void apply(Image& image, Visit& visit) const override {
+    crop(image, choose_crop(image, min_scale_, visit.random));
     resize(image, size_, size_);
   }
 

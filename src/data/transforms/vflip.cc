@@ -13,8 +13,8 @@ namespace {
 
 class VerticalFlip : public Transform {
  public:
-  void apply(Image& image, Random& random) const override {
-    if (random.uniform() >= 0.5) {
+  void apply(Image& image, Visit& visit) const override {
+    if (visit.random.uniform() >= 0.5) {
       return;
     }
     const std::int64_t row_bytes = image.width * image.channels;
@@ -29,8 +29,8 @@ class VerticalFlip : public Transform {
 
   Placing placing() const override { return Placing::Mirror; }
 
-  void place(Placement& placement, Random& random) const override {
-    if (random.uniform() < 0.5) {
+  void place(Placement& placement, Visit& visit) const override {
+    if (visit.random.uniform() < 0.5) {
       placement.mirror_y();
     }
   }
