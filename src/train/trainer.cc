@@ -199,8 +199,11 @@ Result<void> Trainer::end_epoch() {
   const std::int64_t every = config_.train.eval_every;
   const std::int64_t finished = state_.epoch + 1;
   const bool is_last = finished >= config_.train.epochs || is_out_of_steps();
+  std::optional<double> val_seconds;
   if (parts_.evaluator != nullptr && (is_last || (every > 0 && finished % every == 0))) {
+    const Stopwatch watch;
     metrics.merge(KEDGE_TRY(validate()));
+    val_seconds = watch.seconds();
   }
   KEDGE_TRY(check_finite(metrics));
   std::optional<double> score;
@@ -210,7 +213,7 @@ Result<void> Trainer::end_epoch() {
     is_best = state_.best.observe(*score);
     state_.best_epoch = is_best ? finished : state_.best_epoch;
   }
-  record_epoch(metrics, is_best);
+  record_epoch(metrics, is_best, val_seconds);
   state_.end_epoch();
   state_.add_to_history(metrics);
   if (const auto found = metrics.find(config_.schedule.metric); found != metrics.end()) {
@@ -228,7 +231,8 @@ Result<void> Trainer::end_epoch() {
   return is_over() ? checkpoints_->finish() : Result<void>();
 }
 
-void Trainer::record_epoch(const Metrics& metrics, bool is_best) {
+void Trainer::record_epoch(const Metrics& metrics, bool is_best,
+                           std::optional<double> val_seconds) {
   const double seconds = state_.epoch_seconds;
   const EpochFacts facts = {
       .epoch = state_.epoch + 1,
@@ -245,6 +249,9 @@ void Trainer::record_epoch(const Metrics& metrics, bool is_best) {
   }
   scalars.push_back({"lr", facts.lr});
   scalars.push_back({"epoch_seconds", seconds});
+  if (val_seconds) {
+    scalars.push_back({"val_seconds", *val_seconds});
+  }
   parts_.run.log_epoch(facts.epoch, facts.step, scalars);
   last_metrics_ = metrics;
 }

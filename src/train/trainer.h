@@ -131,7 +131,7 @@ class Trainer {
   Result<void> take_logged_loss();
   Result<void> check_finite(const Metrics& metrics) const;
   Result<void> end_epoch();
-  void record_epoch(const Metrics& metrics, bool is_best);
+  void record_epoch(const Metrics& metrics, bool is_best, std::optional<double> val_seconds);
   void consider_stopping(const Metrics& metrics);
   Result<Metrics> validate();
   std::vector<TensorGroup> tensors();

@@ -137,7 +137,7 @@ Result<std::map<std::string, std::vector<std::pair<std::int64_t, double>>>> read
     const Path& run) {
   std::map<std::string, std::vector<std::pair<std::int64_t, double>>> values;
   for (const auto& [key, curve] : KEDGE_TRY(track::read_history(run)).curves) {
-    if (key != "epoch_seconds") {
+    if (!key.ends_with("_seconds")) {
       for (const track::Point& point : curve.points) {
         values[key].emplace_back(point.step, point.value);
       }

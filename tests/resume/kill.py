@@ -39,7 +39,7 @@ track: {predictions: 0, system_every: 0}
 """
 
 # Values that are times differ between any two runs.
-CLOCKS = {"epoch_seconds"}
+CLOCKS = {"epoch_seconds", "val_seconds"}
 CLOCK_STATE = {"train_seconds", "epoch_seconds", "attempt", "run", "config"}
 
 
