@@ -23,6 +23,7 @@ constexpr std::int64_t kGradientBlocks = 132;
 constexpr unsigned kThreads = 256;
 constexpr std::int64_t kRowsOfBlock = 128;  // of the kernels that sum nothing
 constexpr std::int64_t kMostTiles = 256;
+constexpr int kNone = static_cast<int>(nn::Activation::None);
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
@@ -100,14 +101,15 @@ class NormFunction : public torch::autograd::Function<NormFunction> {
     at::Tensor y = step->pool ? torch::empty({x.size(0), x.size(1), x.size(2) / 2, x.size(3) / 2},
                                              x.options(), at::MemoryFormat::ChannelsLast)
                               : torch::empty_like(x);
-    const int has_relu = step->relu ? 1 : 0;
-    (*kernels->kind(shape.is_pooled).apply)(
-        shape.elementwise_grid(), x.const_data_ptr(), data_or_null(shortcut), y.mutable_data_ptr(),
-        static_cast<const float*>(work.row(2)), shape.rows, shape.channels, shape.width, has_relu);
+    const int activation = static_cast<int>(step->activation);
+    (*kernels->kind(shape.is_pooled).apply)(shape.elementwise_grid(), x.const_data_ptr(),
+                                            data_or_null(shortcut), y.mutable_data_ptr(),
+                                            static_cast<const float*>(work.row(2)), shape.rows,
+                                            shape.channels, shape.width, activation);
     // With a shortcut only the result tells where ReLU let through.
-    ctx->save_for_backward({x, weight, work.floats, has(shortcut) && step->relu ? y : x});
+    ctx->save_for_backward({x, weight, work.floats, has(shortcut) && activation != kNone ? y : x});
     ctx->saved_data["kernels"] = reinterpret_cast<std::int64_t>(kernels);
-    ctx->saved_data["relu"] = step->relu;
+    ctx->saved_data["activation"] = static_cast<std::int64_t>(activation);
     ctx->saved_data["pool"] = step->pool;
     ctx->saved_data["shortcut"] = has(shortcut);
     ctx->saved_data["input_bias"] = has(input_bias);
@@ -120,10 +122,10 @@ class NormFunction : public torch::autograd::Function<NormFunction> {
     const at::Tensor& x = saved[0];
     const Workspace work{saved[2]};
     const bool has_shortcut = ctx->saved_data["shortcut"].toBool();
-    const int has_relu = ctx->saved_data["relu"].toBool() ? 1 : 0;
+    const int activation = static_cast<int>(ctx->saved_data["activation"].toInt());
     const Shape shape(x, ctx->saved_data["pool"].toBool());
     const at::Tensor dy = gradients[0].contiguous(at::MemoryFormat::ChannelsLast);
-    const void* gate = has_shortcut && has_relu != 0 ? saved[3].const_data_ptr() : nullptr;
+    const void* gate = has_shortcut && activation != kNone ? saved[3].const_data_ptr() : nullptr;
 
     const auto floats = torch::TensorOptions(torch::kFloat).device(x.device());
     const at::Tensor weight_gradient = torch::empty({shape.channels}, floats);
@@ -133,20 +135,20 @@ class NormFunction : public torch::autograd::Function<NormFunction> {
     const at::Tensor partial = make_partial(shape, grid, x.device());
     (*kernels->kind(shape.is_pooled).gradient_sums)(
         grid, x.const_data_ptr(), dy.const_data_ptr(), gate, shape.rows, shape.channels,
-        shape.width, has_relu, partial.data_ptr<float>(), kernels->counters.data_ptr<int>(),
+        shape.width, activation, partial.data_ptr<float>(), kernels->counters.data_ptr<int>(),
         static_cast<const float*>(work.row(0)), saved[1].const_data_ptr(),
         weight_gradient.data_ptr<float>(), bias_gradient.data_ptr<float>(),
         factors.data_ptr<float>());
     const at::Tensor dx = torch::empty_like(x);
-    // Without ReLU the shortcut's gradient is dy itself.
-    const bool writes_shortcut = has_shortcut && has_relu != 0;
+    // Without an activation the shortcut's gradient is dy itself.
+    const bool writes_shortcut = has_shortcut && activation != kNone;
     const at::Tensor shortcut_gradient = writes_shortcut ? torch::empty_like(x) : at::Tensor();
     (*kernels->kind(shape.is_pooled).gradient)(
         shape.elementwise_grid(), x.const_data_ptr(), dy.const_data_ptr(), gate,
         dx.mutable_data_ptr(),
         writes_shortcut ? shortcut_gradient.mutable_data_ptr() : static_cast<void*>(nullptr),
         static_cast<const float*>(work.row(2)), factors.const_data_ptr(), shape.rows,
-        shape.channels, shape.width, has_relu);
+        shape.channels, shape.width, activation);
     // Exactly zero: the mean takes any constant away.
     const at::Tensor input_bias_gradient = ctx->saved_data["input_bias"].toBool()
                                                ? torch::zeros({shape.channels}, floats)
@@ -190,8 +192,10 @@ Result<NormKernels> make_norm_kernels(Plugin& plugin) {
 bool can_norm(const nn::NormStep& step) {
   const at::Tensor& x = step.x;
   return is_fit(x) && x.size(1) % kTile == 0 && x.size(1) <= kTile * kMostTiles && x.numel() > 0 &&
-         (!step.shortcut.defined() || (is_fit(step.shortcut) && !step.pool)) &&
-         (!step.pool || (step.relu && x.size(2) % 2 == 0 && x.size(3) % 2 == 0)) &&
+         (!step.shortcut.defined() ||
+          (is_fit(step.shortcut) && !step.pool && step.activation != nn::Activation::Gelu)) &&
+         (!step.pool ||
+          (step.activation == nn::Activation::Relu && x.size(2) % 2 == 0 && x.size(3) % 2 == 0)) &&
          is_float(step.weight) && is_float(step.bias) && is_float(step.running_mean) &&
          is_float(step.running_var) && x.size(0) * x.size(2) * x.size(3) > 1;
 }

@@ -9,6 +9,8 @@ namespace kedge::gpu {
 
 inline const std::string kBatchNormSource = R"cuda(
 constexpr int kRowsOfThread = 4;    // of the kernels that sum nothing
+constexpr int kRelu = 1;            // nn::Activation
+constexpr int kGelu = 2;
 
 // work: mean, inverse deviation, scale, shift, each [C]. Sums are of x - x[0], so that a mean far
 // from zero does not swallow the variance.
@@ -91,7 +93,7 @@ __device__ __forceinline__ Eight affine(const Eight& x, const Eight& scale, cons
 template <bool is_pooled>
 __device__ void apply_rows(const bfloat16* __restrict__ x, const bfloat16* __restrict__ shortcut,
                            bfloat16* __restrict__ y, const float* affine_work, int64 rows,
-                           int64 channels, int width, int has_relu) {
+                           int64 channels, int width, int activation) {
   const int64 channel = static_cast<int64>(blockIdx.x) * 64 + threadIdx.x % kLanes * 8;
   const Eight scale = load_floats(affine_work + channel);
   const Eight shift = load_floats(affine_work + channels + channel);
@@ -128,23 +130,30 @@ __device__ void apply_rows(const bfloat16* __restrict__ x, const bfloat16* __res
         }
       }
     }
-    if (has_relu) {
+    if (activation == kRelu) {
 #pragma unroll
       for (int i = 0; i < 8; ++i) {
         z.v[i] = fmaxf(z.v[i], 0.0f);
+      }
+    } else if (activation == kGelu) {
+#pragma unroll
+      for (int i = 0; i < 8; ++i) {
+        z.v[i] = gelu(z.v[i]);
       }
     }
     store(y + at, z);
   }
 }
 
-// What reaches the normalised value of each pixel: dy where ReLU let z through. z is the result
-// where a shortcut was added, and what x tells by itself elsewhere.
-__device__ __forceinline__ Eight through(const Eight& dy, const Eight& z, int has_relu) {
+// What reaches the normalised value of each pixel: dy times the activation's slope at z. z is the
+// result where a shortcut was added, which tells ReLU's slope too, and what x tells by itself
+// elsewhere.
+__device__ __forceinline__ Eight through(const Eight& dy, const Eight& z, int activation) {
   Eight out;
 #pragma unroll
   for (int i = 0; i < 8; ++i) {
-    out.v[i] = !has_relu || z.v[i] > 0.0f ? dy.v[i] : 0.0f;
+    const float passed = activation != kRelu || z.v[i] > 0.0f ? dy.v[i] : 0.0f;
+    out.v[i] = activation == kGelu ? passed * gelu_slope(z.v[i]) : passed;
   }
   return out;
 }
@@ -171,7 +180,7 @@ __device__ __forceinline__ void find_maximum(const Eight* x, const Eight& scale,
 // factors: a, b, c of dx = a dz + b x + c.
 template <bool is_pooled>
 __device__ void sum_gradients(const bfloat16* x, const bfloat16* dy, const bfloat16* gate,
-                              int64 rows, int64 channels, int width, int has_relu, float* partial,
+                              int64 rows, int64 channels, int width, int activation, float* partial,
                               int* counter, const float* work, const float* weight,
                               float* weight_gradient, float* bias_gradient, float* factors) {
   const int64 first = static_cast<int64>(blockIdx.x) * 64 + threadIdx.x % kLanes * 8;
@@ -222,7 +231,7 @@ __device__ void sum_gradients(const bfloat16* x, const bfloat16* dy, const bfloa
         if (row + k * step < rows) {
           const Eight value = unpack(values[k]);
           const Eight z = gate == nullptr ? affine(value, scale, shift) : unpack(gates[k]);
-          const Eight dz = through(unpack(gradients[k]), z, has_relu);
+          const Eight dz = through(unpack(gradients[k]), z, activation);
 #pragma unroll
           for (int i = 0; i < 8; ++i) {
             sum.v[i] += dz.v[i];
@@ -267,7 +276,7 @@ __device__ void gradient_rows(const bfloat16* __restrict__ x, const bfloat16* __
                               const bfloat16* __restrict__ gate, bfloat16* __restrict__ dx,
                               bfloat16* __restrict__ shortcut_gradient, const float* affine_work,
                               const float* all_factors, int64 rows, int64 channels, int width,
-                              int has_relu) {
+                              int activation) {
   const int64 channel = static_cast<int64>(blockIdx.x) * 64 + threadIdx.x % kLanes * 8;
   const Eight scale = load_floats(affine_work + channel);
   const Eight shift = load_floats(affine_work + channels + channel);
@@ -307,7 +316,7 @@ __device__ void gradient_rows(const bfloat16* __restrict__ x, const bfloat16* __
     }
     const Eight value = load(x + at);
     const Eight z = gate == nullptr ? affine(value, scale, shift) : load(gate + at);
-    const Eight dz = through(upstream, z, has_relu);
+    const Eight dz = through(upstream, z, activation);
     store(dx + at, combine(dz, value, factors));
     if (shortcut_gradient != nullptr) {
       store(shortcut_gradient + at, dz);
@@ -316,25 +325,25 @@ __device__ void gradient_rows(const bfloat16* __restrict__ x, const bfloat16* __
 }
 
 // Fields of four pixels need many registers; apart, they cost the others nothing.
-#define BOTH(SUFFIX, IS_POOLED)                                                                   \
-  extern "C" __global__ void __launch_bounds__(256) apply##SUFFIX(                                \
-      const bfloat16* x, const bfloat16* shortcut, bfloat16* y, const float* affine_work,         \
-      int64 rows, int64 channels, int width, int has_relu) {                                      \
-    apply_rows<IS_POOLED>(x, shortcut, y, affine_work, rows, channels, width, has_relu);          \
-  }                                                                                               \
-  extern "C" __global__ void __launch_bounds__(512) gradient_sums##SUFFIX(                        \
-      const bfloat16* x, const bfloat16* dy, const bfloat16* gate, int64 rows, int64 channels,    \
-      int width, int has_relu, float* partial, int* counter, const float* work,                   \
-      const float* weight, float* weight_gradient, float* bias_gradient, float* factors) {        \
-    sum_gradients<IS_POOLED>(x, dy, gate, rows, channels, width, has_relu, partial, counter,      \
-                             work, weight, weight_gradient, bias_gradient, factors);              \
-  }                                                                                               \
-  extern "C" __global__ void __launch_bounds__(256) gradient##SUFFIX(                             \
-      const bfloat16* x, const bfloat16* dy, const bfloat16* gate, bfloat16* dx,                  \
-      bfloat16* shortcut_gradient, const float* affine_work, const float* factors, int64 rows,    \
-      int64 channels, int width, int has_relu) {                                                  \
-    gradient_rows<IS_POOLED>(x, dy, gate, dx, shortcut_gradient, affine_work, factors, rows,      \
-                             channels, width, has_relu);                                          \
+#define BOTH(SUFFIX, IS_POOLED)                                                                  \
+  extern "C" __global__ void __launch_bounds__(256) apply##SUFFIX(                               \
+      const bfloat16* x, const bfloat16* shortcut, bfloat16* y, const float* affine_work,        \
+      int64 rows, int64 channels, int width, int activation) {                                     \
+    apply_rows<IS_POOLED>(x, shortcut, y, affine_work, rows, channels, width, activation);         \
+  }                                                                                              \
+  extern "C" __global__ void __launch_bounds__(512) gradient_sums##SUFFIX(                       \
+      const bfloat16* x, const bfloat16* dy, const bfloat16* gate, int64 rows, int64 channels,   \
+      int width, int activation, float* partial, int* counter, const float* work,                  \
+      const float* weight, float* weight_gradient, float* bias_gradient, float* factors) {       \
+    sum_gradients<IS_POOLED>(x, dy, gate, rows, channels, width, activation, partial, counter,     \
+                             work, weight, weight_gradient, bias_gradient, factors);             \
+  }                                                                                              \
+  extern "C" __global__ void __launch_bounds__(256) gradient##SUFFIX(                            \
+      const bfloat16* x, const bfloat16* dy, const bfloat16* gate, bfloat16* dx,                 \
+      bfloat16* shortcut_gradient, const float* affine_work, const float* factors, int64 rows,   \
+      int64 channels, int width, int activation) {                                                 \
+    gradient_rows<IS_POOLED>(x, dy, gate, dx, shortcut_gradient, affine_work, factors, rows,     \
+                             channels, width, activation);                                         \
   }
 BOTH(, false)
 BOTH(_pooled, true)

@@ -79,6 +79,14 @@ __device__ __forceinline__ void store_floats(float* to, const Eight& value) {
       make_float4(value.v[4], value.v[5], value.v[6], value.v[7]);
 }
 
+__device__ __forceinline__ float gelu(float x) {
+  return 0.5f * x * (1.0f + erff(x * 0.70710678f));
+}
+
+__device__ __forceinline__ float gelu_slope(float x) {
+  return 0.5f * (1.0f + erff(x * 0.70710678f)) + x * 0.39894228f * __expf(-0.5f * x * x);
+}
+
 __device__ __forceinline__ float sum_of_warp(float value) {
   for (int offset = 16; offset > 0; offset /= 2) {
     value += __shfl_xor_sync(0xffffffffu, value, offset);

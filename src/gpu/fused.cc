@@ -6,6 +6,8 @@
 #include "gpu/batch_norm.h"
 #include "gpu/layer_norm.h"
 #include "gpu/linear.h"
+#include "gpu/max_pool.h"
+#include "gpu/whiten.h"
 #include "nn/fused.h"
 
 namespace kedge::gpu {
@@ -13,15 +15,25 @@ namespace {
 
 class CudaOps : public nn::FusedOps {
  public:
-  CudaOps(NormKernels norm, LayerNormKernels layer_norm, LinearKernels linear,
-          CrossEntropyKernels entropy)
+  CudaOps(NormKernels norm, MaxPoolKernels max_pool, WhitenKernels whiten,
+          LayerNormKernels layer_norm, LinearKernels linear, CrossEntropyKernels entropy)
       : norm_(std::move(norm)),
+        max_pool_(std::move(max_pool)),
+        whiten_(std::move(whiten)),
         layer_norm_(std::move(layer_norm)),
         linear_(std::move(linear)),
         entropy_(std::move(entropy)) {}
 
   at::Tensor norm(const nn::NormStep& step) override {
     return can_norm(step) ? batch_norm(norm_, step) : at::Tensor();
+  }
+
+  at::Tensor max_pool(const at::Tensor& x) override {
+    return can_max_pool(x) ? gpu::max_pool(max_pool_, x) : at::Tensor();
+  }
+
+  at::Tensor whiten(const nn::WhitenStep& step) override {
+    return can_whiten(step) ? gpu::whiten(whiten_, step) : at::Tensor();
   }
 
   nn::AddNormed add_norm(const nn::AddNormStep& step) override {
@@ -40,6 +52,8 @@ class CudaOps : public nn::FusedOps {
 
  private:
   NormKernels norm_;
+  MaxPoolKernels max_pool_;
+  WhitenKernels whiten_;
   LayerNormKernels layer_norm_;
   LinearKernels linear_;
   CrossEntropyKernels entropy_;
@@ -52,9 +66,10 @@ CudaOps* installed = nullptr;
 
 Result<void> install_fused_ops(Plugin& plugin) {
   if (installed == nullptr) {
-    installed = new CudaOps(KEDGE_TRY(make_norm_kernels(plugin)), LayerNormKernels(plugin),
-                            KEDGE_TRY(make_linear_kernels(plugin)),
-                            KEDGE_TRY(make_cross_entropy_kernels(plugin)));
+    installed = new CudaOps(
+        KEDGE_TRY(make_norm_kernels(plugin)), KEDGE_TRY(make_max_pool_kernels(plugin)),
+        KEDGE_TRY(make_whiten_kernels(plugin)), LayerNormKernels(plugin),
+        KEDGE_TRY(make_linear_kernels(plugin)), KEDGE_TRY(make_cross_entropy_kernels(plugin)));
   }
   nn::set_fused_ops(installed);
   return {};

@@ -53,7 +53,9 @@ class FusedOnGpu : public ::testing::Test {
 
 struct NormCase {
   std::int64_t batch, channels, side;
-  bool shortcut, relu, pool, input_bias;
+  bool shortcut;
+  nn::Activation activation;
+  bool pool, input_bias;
   double offset = 0;
 };
 
@@ -81,7 +83,7 @@ TEST_P(FusedNorm, is_what_the_plain_operations_give) {
                                               .momentum = 0.1,
                                               .eps = 1e-5,
                                               .shortcut = shortcut,
-                                              .relu = c.relu,
+                                              .activation = c.activation,
                                               .pool = c.pool});
   ASSERT_TRUE(y.defined());
   const at::Tensor upstream = torch::randn_like(y);
@@ -97,7 +99,9 @@ TEST_P(FusedNorm, is_what_the_plain_operations_give) {
   at::Tensor y2 = torch::batch_norm(shifted, weight2, bias2, mean2, variance2, true, 0.1, 1e-5,
                                     /*cudnn_enabled=*/false);
   y2 = c.shortcut ? y2 + shortcut2 : y2;
-  y2 = c.relu ? y2.relu() : y2;
+  y2 = c.activation == nn::Activation::Relu   ? y2.relu()
+       : c.activation == nn::Activation::Gelu ? torch::gelu(y2)
+                                              : y2;
   y2 = c.pool ? torch::max_pool2d(y2, 2) : y2;
   y2.backward(upstream.to(at::kFloat));
 
@@ -116,15 +120,55 @@ TEST_P(FusedNorm, is_what_the_plain_operations_give) {
   }
 }
 
+constexpr auto kNone = nn::Activation::None;
+constexpr auto kRelu = nn::Activation::Relu;
+constexpr auto kGelu = nn::Activation::Gelu;
+
 INSTANTIATE_TEST_SUITE_P(Shapes, FusedNorm,
-                         ::testing::Values(NormCase{8, 64, 32, false, true, false, false},
-                                           NormCase{8, 64, 32, false, true, true, true},
-                                           NormCase{3, 128, 6, false, true, true, true},
-                                           NormCase{16, 128, 8, true, true, false, false},
-                                           NormCase{5, 256, 7, true, true, false, false},
-                                           NormCase{2, 2048, 1, false, false, false, false},
-                                           NormCase{7, 512, 3, true, false, false, false},
-                                           NormCase{16, 64, 16, false, true, false, false, 100.0}));
+                         ::testing::Values(NormCase{8, 64, 32, false, kRelu, false, false},
+                                           NormCase{8, 64, 32, false, kRelu, true, true},
+                                           NormCase{3, 128, 6, false, kRelu, true, true},
+                                           NormCase{16, 128, 8, true, kRelu, false, false},
+                                           NormCase{9, 64, 15, false, kGelu, false, false},
+                                           NormCase{4, 256, 7, false, kGelu, false, false},
+                                           NormCase{5, 256, 7, true, kRelu, false, false},
+                                           NormCase{2, 2048, 1, false, kNone, false, false},
+                                           NormCase{7, 512, 3, true, kNone, false, false},
+                                           NormCase{16, 64, 16, false, kRelu, false, false,
+                                                    100.0}));
+
+TEST_F(FusedOnGpu, max_pool_is_what_the_plain_operations_give) {
+  for (const auto& [batch, channels, side] :
+       {std::tuple{8L, 64L, 31L}, {5L, 256L, 15L}, {3L, 8L, 2L}, {4L, 64L, 32L}}) {
+    const at::Tensor x = images({batch, channels, side, side});
+    const at::Tensor y = nn::fused_ops()->max_pool(x);
+    ASSERT_TRUE(y.defined());
+    const at::Tensor upstream = torch::randn_like(y);
+    y.backward(upstream);
+    const at::Tensor x2 = as_float_leaf(x);
+    const at::Tensor y2 = torch::max_pool2d(x2, 2);
+    y2.backward(upstream.to(at::kFloat));
+    expect_near(y, y2, "y", 1e-9);
+    expect_near(x.grad(), x2.grad(), "dx", 1e-9);
+  }
+}
+
+TEST_F(FusedOnGpu, whiten_is_what_the_plain_operations_give) {
+  for (const auto& [batch, side] : {std::tuple{64L, 32L}, {3L, 5L}}) {
+    const at::Tensor x = images({batch, 3, side, side}).detach();
+    const at::Tensor weight = torch::randn({24, 3, 2, 2}, floats());
+    const at::Tensor bias = torch::randn({24}, floats()).set_requires_grad(true);
+    const at::Tensor y = nn::fused_ops()->whiten({.x = x, .weight = weight, .bias = bias});
+    ASSERT_TRUE(y.defined());
+    const at::Tensor upstream = torch::randn_like(y);
+    y.backward(upstream);
+    const at::Tensor bias2 = as_float_leaf(bias);
+    const at::Tensor y2 = torch::gelu(torch::conv2d(x.to(at::kFloat), weight, bias2));
+    y2.backward(upstream.to(at::kFloat));
+    expect_near(y, y2, "y");
+    expect_near(bias.grad(), bias2.grad(), "dbias", 1e-3);
+  }
+}
 
 TEST_F(FusedOnGpu, linear_is_what_the_plain_operations_give) {
   const at::Tensor x =

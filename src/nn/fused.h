@@ -8,8 +8,10 @@
 
 namespace kedge::nn {
 
-// y = pool(relu(batch_norm(x + input_bias) + shortcut)), by the statistics of this batch, which
-// move the running ones. Parts that are undefined or off are left out.
+enum class Activation : std::uint8_t { None, Relu, Gelu };
+
+// y = pool(activation(batch_norm(x + input_bias) + shortcut)), by the statistics of this batch,
+// which move the running ones. Parts that are undefined or off are left out.
 struct NormStep {
   at::Tensor x = {};           // [N, C, H, W]
   at::Tensor input_bias = {};  // of the convolution that made x; cancelled by the mean
@@ -21,8 +23,16 @@ struct NormStep {
   double momentum = 0.1;
   double eps = 1e-5;
   at::Tensor shortcut = {};
-  bool relu = false;
+  Activation activation = Activation::None;
   bool pool = false;  // the maximum of 2 x 2 fields
+};
+
+// y = gelu(conv2d(x, weight, bias)): fields of 2 x 2, one pixel apart, by weights that are not
+// trained.
+struct WhitenStep {
+  at::Tensor x;       // [N, C, H, W]
+  at::Tensor weight;  // [8 C, C, 2, 2]
+  at::Tensor bias;
 };
 
 // sum = x + delta (x where that is undefined) and normed = layer_norm(sum), for the products that
@@ -60,6 +70,8 @@ class FusedOps {
 
   // Each answers with undefined tensors where it cannot do the step.
   virtual at::Tensor norm(const NormStep& step) = 0;
+  virtual at::Tensor max_pool(const at::Tensor& x) = 0;  // of fields of 2 x 2
+  virtual at::Tensor whiten(const WhitenStep& step) = 0;
   virtual AddNormed add_norm(const AddNormStep& step) = 0;
   virtual at::Tensor linear(const LinearStep& step) = 0;
   virtual at::Tensor cross_entropy(const CrossEntropyStep& step) = 0;

@@ -161,7 +161,7 @@ TEST_P(GoldenModel, gives_the_scores_and_gradients_of_pytorch) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, GoldenModel, testing::Range<std::size_t>(0, 11),
+INSTANTIATE_TEST_SUITE_P(All, GoldenModel, testing::Range<std::size_t>(0, 12),
                          [](const auto& info) {
                            std::string name = golden()["models"][info.param]["model"];
                            std::erase(name, '-');
@@ -169,7 +169,7 @@ INSTANTIATE_TEST_SUITE_P(All, GoldenModel, testing::Range<std::size_t>(0, 11),
                          });
 
 TEST(GoldenModels, are_all_tried) {
-  EXPECT_EQ(golden()["models"].size(), 11U);
+  EXPECT_EQ(golden()["models"].size(), 12U);
 }
 
 TEST(GoldenLosses, equal_those_of_pytorch) {

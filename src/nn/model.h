@@ -41,6 +41,12 @@ class Model {
   virtual NamedTensors parameters() const = 0;
   virtual NamedTensors buffers() const = 0;
 
+  // How many training images the model wants to see before it learns, and where it sees them, as
+  // forward() gets them. Not for a model whose weights come from elsewhere.
+  virtual std::int64_t wants_images() const { return 0; }
+
+  virtual void look_at(const at::Tensor& /*images*/) {}
+
   virtual void set_training(bool is_training) = 0;
   virtual void to(at::Device device) = 0;
 

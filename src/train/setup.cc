@@ -206,6 +206,29 @@ void make_loaders(const config::Config& config, Setup& setup) {
   }
 }
 
+// Images in random order, without augmentation: what stands first in a folder may be of one class.
+Result<void> show_images(const config::Config& config, Setup& setup) {
+  const std::int64_t wanted = std::min(setup.model->wants_images(), setup.data.train->size());
+  if (wanted == 0 || !config.model.weights.empty()) {
+    return {};
+  }
+  data::LoaderOptions options = loader_options(config, setup);
+  options.batch_size = wanted;
+  options.workers = 0;
+  options.shuffle = true;
+  options.ranks = 1;
+  options.rank = 0;
+  data::Loader loader(*setup.data.train, setup.eval_pipeline, options);
+  loader.start_epoch(0);
+  const auto batch = KEDGE_TRY(loader.next());
+  InputMaker make_inputs(setup.preparation.normalise,
+                         {.device = setup.device, .channels_last = config.train.channels_last});
+  if (batch != nullptr && batch->count > 0) {
+    setup.model->look_at(make_inputs(*batch).x);
+  }
+  return {};
+}
+
 // BatchNorm over all ranks needs a sample on each: one without would leave the others waiting.
 Result<void> check_last_batch(const config::Config& config, const Setup& setup) {
   const std::int64_t ranks = setup.group->size();
@@ -255,6 +278,7 @@ Result<std::unique_ptr<Setup>> make_setup(const config::Config& config,
   KEDGE_TRY(place_data(config, *setup));
   make_input_makers(config, *setup);
   make_loaders(config, *setup);
+  KEDGE_TRY(show_images(config, *setup));
   KEDGE_TRY(check_last_batch(config, *setup));
   KEDGE_TRY(check_metric_names(config, setup->preparation, setup->val_loader != nullptr));
   return setup;

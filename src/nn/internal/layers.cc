@@ -27,11 +27,18 @@ at::Tensor try_fused(torch::nn::BatchNorm2d& norm, NormStep step) {
 
 at::Tensor norm_relu(torch::nn::BatchNorm2d& norm, const at::Tensor& x,
                      const at::Tensor& shortcut) {
-  if (at::Tensor y = try_fused(norm, {.x = x, .shortcut = shortcut, .relu = true}); y.defined()) {
+  if (at::Tensor y =
+          try_fused(norm, {.x = x, .shortcut = shortcut, .activation = Activation::Relu});
+      y.defined()) {
     return y;
   }
   at::Tensor y = batch_norm(*norm, x);
   return rectified(shortcut.defined() ? y.add_(shortcut) : y);
+}
+
+at::Tensor norm_gelu(torch::nn::BatchNorm2d& norm, const at::Tensor& x) {
+  at::Tensor y = try_fused(norm, {.x = x, .activation = Activation::Gelu});
+  return y.defined() ? y : torch::gelu(batch_norm(*norm, x));
 }
 
 at::Tensor norm_only(torch::nn::BatchNorm2d& norm, const at::Tensor& x) {
@@ -45,13 +52,32 @@ at::Tensor conv_norm_relu_pool(torch::nn::Conv2d& conv, torch::nn::BatchNorm2d& 
     // The mean takes the bias away again: adding it and summing its gradient would be for nothing.
     const at::Tensor plain = torch::conv2d(x, conv->weight, {}, conv->options.stride(),
                                            std::get<0>(conv->options.padding()));
-    if (at::Tensor y =
-            try_fused(norm, {.x = plain, .input_bias = conv->bias, .relu = true, .pool = true});
+    if (at::Tensor y = try_fused(
+            norm,
+            {.x = plain, .input_bias = conv->bias, .activation = Activation::Relu, .pool = true});
         y.defined()) {
       return y;
     }
   }
   return torch::max_pool2d(rectified(batch_norm(*norm, conv(x))), 2);
+}
+
+at::Tensor max_pool(const at::Tensor& x) {
+  if (fused_ops() != nullptr) {
+    if (at::Tensor y = fused_ops()->max_pool(x); y.defined()) {
+      return y;
+    }
+  }
+  return torch::max_pool2d(x, 2);
+}
+
+at::Tensor whiten(const WhitenStep& step) {
+  if (fused_ops() != nullptr) {
+    if (at::Tensor y = fused_ops()->whiten(step); y.defined()) {
+      return y;
+    }
+  }
+  return torch::gelu(torch::conv2d(step.x, step.weight, step.bias));
 }
 
 AddNormed add_norm(torch::nn::LayerNorm& norm, const at::Tensor& x, const at::Tensor& delta) {

@@ -12,12 +12,21 @@ namespace kedge::nn {
 at::Tensor norm_relu(torch::nn::BatchNorm2d& norm, const at::Tensor& x,
                      const at::Tensor& shortcut = {});
 
+// gelu(norm(x)).
+at::Tensor norm_gelu(torch::nn::BatchNorm2d& norm, const at::Tensor& x);
+
 // norm(x).
 at::Tensor norm_only(torch::nn::BatchNorm2d& norm, const at::Tensor& x);
 
 // max_pool(relu(norm(conv(x)))), over fields of 2 x 2.
 at::Tensor conv_norm_relu_pool(torch::nn::Conv2d& conv, torch::nn::BatchNorm2d& norm,
                                const at::Tensor& x);
+
+// The maximum of fields of 2 x 2.
+at::Tensor max_pool(const at::Tensor& x);
+
+// gelu(conv2d(x, weight, bias)), where nothing in x or weight is trained.
+at::Tensor whiten(const WhitenStep& step);
 
 // x + delta (x where that is undefined), and its normalisation.
 AddNormed add_norm(torch::nn::LayerNorm& norm, const at::Tensor& x, const at::Tensor& delta);

@@ -37,6 +37,10 @@ class NetworkModel : public Model {
     convert_floats(buffers(), type);
   }
 
+  std::int64_t wants_images() const override { return network_->wants_images(); }
+
+  void look_at(const at::Tensor& images) override { network_->look_at(images); }
+
   std::string head() const override { return head_; }
 
  private:

@@ -3,6 +3,7 @@
 // tracing would freeze them and the exported network would take one batch size only.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -15,6 +16,11 @@ namespace kedge::nn {
 class Network : public torch::nn::Module {
  public:
   virtual at::Tensor forward(const at::Tensor& input) = 0;
+
+  // See nn/model.h.
+  virtual std::int64_t wants_images() const { return 0; }
+
+  virtual void look_at(const at::Tensor& /*images*/) {}
 };
 
 // ReLU in place: the layers before it need their input for the gradient, not their output.

@@ -30,10 +30,20 @@ struct Convolution {
   std::int64_t groups = 1;
 };
 
-Result<Values> add_convolution(OnnxOp& op, const Convolution& convolution) {
+// One number stands for all axes.
+void expand(Ints& values, std::size_t axes) {
+  if (values.size() == 1) {
+    values.resize(axes, values.front());
+  }
+}
+
+Result<Values> add_convolution(OnnxOp& op, Convolution convolution) {
   const OnnxValue input = KEDGE_TRY(op.tensor(0));
   const OnnxValue weight = KEDGE_TRY(op.tensor(1));
   const auto spatial = static_cast<std::size_t>(weight.rank - 2);
+  for (Ints* values : {&convolution.stride, &convolution.padding, &convolution.dilation}) {
+    expand(*values, spatial);
+  }
   if (input.rank != weight.rank || convolution.stride.size() != spatial ||
       convolution.padding.size() != spatial || convolution.dilation.size() != spatial) {
     return op.refuse("on an input without a batch axis");
@@ -66,9 +76,9 @@ Result<Values> convolution(OnnxOp& op) {
 
 // conv2d(input, weight, bias, stride, padding, dilation, groups)
 Result<Values> conv2d(OnnxOp& op) {
-  return add_convolution(op, {.stride = pair_of(KEDGE_TRY(op.integers(3))),
-                              .padding = pair_of(KEDGE_TRY(op.integers(4))),
-                              .dilation = pair_of(KEDGE_TRY(op.integers(5))),
+  return add_convolution(op, {.stride = KEDGE_TRY(op.integers(3)),
+                              .padding = KEDGE_TRY(op.integers(4)),
+                              .dilation = KEDGE_TRY(op.integers(5)),
                               .groups = KEDGE_TRY(op.integer(6))});
 }
 
@@ -131,6 +141,21 @@ Result<Values> average_pool(OnnxOp& op) {
                  input.rank}};
 }
 
+// amax(input, dims, keepdim)
+Result<Values> maximum(OnnxOp& op) {
+  const OnnxValue input = KEDGE_TRY(op.tensor(0));
+  const Ints axes = KEDGE_TRY(op.integers(1));
+  const bool keeps = KEDGE_TRY(op.flag(2));
+  if (axes.empty()) {
+    return op.refuse("of all axes");
+  }
+  const std::string name = op.graph().add(
+      {.type = "ReduceMax",
+       .inputs = {input.name},
+       .attributes = {ints_attribute("axes", axes), int_attribute("keepdims", keeps ? 1 : 0)}});
+  return Values{{name, input.type, keeps ? input.rank : input.rank - std::ssize(axes)}};
+}
+
 // linear(input, weight, bias)
 Result<Values> linear(OnnxOp& op) {
   const OnnxValue input = KEDGE_TRY(op.tensor(0));
@@ -187,7 +212,8 @@ Result<Values> matmul(OnnxOp& op) {
                  std::max(a.rank, b.rank)}};
 }
 
-// The second operand of add and sub: a tensor of the same type or a number that has a place in it.
+// The second operand of add, mul and sub: a tensor of the same type or a number that has a place in
+// it.
 Result<OnnxValue> operand(OnnxOp& op, const OnnxValue& first) {
   if (op.is_number(1)) {
     if (first.type == at::kLong && !op.is_integer(1)) {
@@ -221,6 +247,14 @@ Result<Values> sub(OnnxOp& op) {
   return arithmetic(op, "Sub");
 }
 
+// mul(a, b)
+Result<Values> mul(OnnxOp& op) {
+  const OnnxValue a = KEDGE_TRY(op.tensor(0));
+  const OnnxValue b = KEDGE_TRY(operand(op, a));
+  return Values{{op.graph().add({.type = "Mul", .inputs = {a.name, b.name}}), a.type,
+                 std::max(a.rank, b.rank)}};
+}
+
 // softmax(input, dim, dtype), log_softmax(input, dim, dtype)
 Result<Values> along_axis(OnnxOp& op, const char* type) {
   const OnnxValue input = KEDGE_TRY(op.tensor(0));
@@ -250,12 +284,14 @@ const OnnxTranslations& onnx_layers() {
       {"aten::adaptive_avg_pool2d", average_pool},
       {"aten::add", add},
       {"aten::addmm", addmm},
+      {"aten::amax", maximum},
       {"aten::batch_norm", batch_norm},
       {"aten::conv2d", conv2d},
       {"aten::linear", linear},
       {"aten::log_softmax", log_softmax},
       {"aten::matmul", matmul},
       {"aten::max_pool2d", max_pool},
+      {"aten::mul", mul},
       {"aten::relu", relu},
       {"aten::softmax", softmax},
       {"aten::sub", sub},

@@ -1,3 +1,4 @@
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -8,6 +9,16 @@ namespace {
 
 using Values = std::vector<OnnxValue>;
 using Ints = std::vector<std::int64_t>;
+
+constexpr std::int64_t kToTheEnd = std::numeric_limits<std::int64_t>::max();
+
+// Of one axis; where it ends is not part of it.
+struct OnnxSlice {
+  std::int64_t axis = 0;
+  std::int64_t start = 0;
+  std::int64_t end = kToTheEnd;
+  std::int64_t step = 1;
+};
 
 // flatten(input, first, last)
 Result<Values> flatten(OnnxOp& op) {
@@ -95,6 +106,34 @@ Result<Values> narrow(OnnxOp& op) {
   return Values{{name, input.type, input.rank}};
 }
 
+Values sliced(OnnxOp& op, const OnnxValue& input, const OnnxSlice& slice) {
+  OnnxGraph& graph = op.graph();
+  const std::string name =
+      graph.add({.type = "Slice",
+                 .inputs = {input.name, graph.ints({slice.start}), graph.ints({slice.end}),
+                            graph.ints({slice.axis}), graph.ints({slice.step})}});
+  return {{name, input.type, input.rank}};
+}
+
+// slice(input, dim, start, end, step)
+Result<Values> slice(OnnxOp& op) {
+  const OnnxValue input = KEDGE_TRY(op.tensor(0));
+  return sliced(op, input,
+                {.axis = KEDGE_TRY(op.integer(1)),
+                 .start = op.is_none(2) ? 0 : KEDGE_TRY(op.integer(2)),
+                 .end = op.is_none(3) ? kToTheEnd : KEDGE_TRY(op.integer(3)),
+                 .step = KEDGE_TRY(op.integer(4))});
+}
+
+// flip(input, dims)
+Result<Values> flip(OnnxOp& op) {
+  OnnxValue input = KEDGE_TRY(op.tensor(0));
+  for (const std::int64_t axis : KEDGE_TRY(op.integers(1))) {
+    input = sliced(op, input, {.axis = axis, .start = -1, .end = -kToTheEnd, .step = -1}).front();
+  }
+  return Values{input};
+}
+
 // expand_as(input, other)
 Result<Values> expand_as(OnnxOp& op) {
   const OnnxValue input = KEDGE_TRY(op.tensor(0));
@@ -163,9 +202,11 @@ const OnnxTranslations& onnx_shapes() {
       {"aten::chunk", chunk},
       {"aten::expand_as", expand_as},
       {"aten::flatten", flatten},
+      {"aten::flip", flip},
       {"aten::narrow", narrow},
       {"aten::permute", permute},
       {"aten::select", select},
+      {"aten::slice", slice},
       {"aten::transpose", transpose},
       {"aten::unbind", unbind},
       {"aten::unflatten", unflatten},

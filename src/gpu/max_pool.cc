@@ -1,0 +1,168 @@
+#include "gpu/max_pool.h"
+
+#include <cstdint>
+#include <utility>
+
+#include <torch/csrc/autograd/custom_function.h>
+#include <torch/types.h>
+
+#include "gpu/cuda_source.h"
+#include "gpu/kernel_cache.h"
+
+namespace kedge::gpu {
+namespace {
+
+constexpr unsigned kThreads = 256;
+constexpr std::int64_t kChannelsOfThread = 8;
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// A thread takes eight channels of one field. Fields are whole: what is left over at the right and
+// the bottom of an odd image is in none, and its gradient is zero.
+constexpr char kSource[] = R"cuda(
+struct Images {
+  int height, width, channels;
+};
+
+struct Field {
+  int64 pixels[4];  // where the first of the eight channels lies
+};
+
+__device__ __forceinline__ Field field_of(const Images& images, int64 unit) {
+  const int groups = images.channels / 8;
+  const int64 field = unit / groups;
+  const int half_width = images.width / 2;
+  const int half_height = images.height / 2;
+  const int64 image = field / (half_width * half_height);
+  const int within = field % (half_width * half_height);
+  const int64 row = image * images.height + within / half_width * 2;
+  const int64 first =
+      (row * images.width + within % half_width * 2) * images.channels + unit % groups * 8;
+  const int64 line = static_cast<int64>(images.width) * images.channels;
+  return {{first, first + images.channels, first + line, first + line + images.channels}};
+}
+
+extern "C" __global__ void forward(const bfloat16* x, bfloat16* y, int64 units, int height,
+                                   int width, int channels) {
+  const int64 unit = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (unit >= units) {
+    return;
+  }
+  const Field field = field_of({height, width, channels}, unit);
+  Eight best = load(x + field.pixels[0]);
+#pragma unroll
+  for (int k = 1; k < 4; ++k) {
+    const Eight other = load(x + field.pixels[k]);
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      best.v[i] = fmaxf(best.v[i], other.v[i]);
+    }
+  }
+  store(y + unit * 8, best);
+}
+
+// The first of equal pixels gets the gradient, as in PyTorch.
+extern "C" __global__ void backward(const bfloat16* x, const bfloat16* dy, bfloat16* dx,
+                                    int64 units, int height, int width, int channels) {
+  const int64 unit = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (unit >= units) {
+    return;
+  }
+  const Field field = field_of({height, width, channels}, unit);
+  Eight pixels[4];
+#pragma unroll
+  for (int k = 0; k < 4; ++k) {
+    pixels[k] = load(x + field.pixels[k]);
+  }
+  const Eight upstream = load(dy + unit * 8);
+  int which[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    which[i] = 0;
+    float best = pixels[0].v[i];
+#pragma unroll
+    for (int k = 1; k < 4; ++k) {
+      if (pixels[k].v[i] > best) {
+        best = pixels[k].v[i];
+        which[i] = k;
+      }
+    }
+  }
+#pragma unroll
+  for (int k = 0; k < 4; ++k) {
+    Eight gradient;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      gradient.v[i] = which[i] == k ? upstream.v[i] : 0.0f;
+    }
+    store(dx + field.pixels[k], gradient);
+  }
+}
+)cuda";
+
+struct Launch {
+  std::int64_t units = 0;
+  int height = 0;
+  int width = 0;
+  int channels = 0;
+
+  explicit Launch(const at::Tensor& x)
+      : units(x.size(0) * (x.size(2) / 2) * (x.size(3) / 2) * x.size(1) / kChannelsOfThread),
+        height(static_cast<int>(x.size(2))),
+        width(static_cast<int>(x.size(3))),
+        channels(static_cast<int>(x.size(1))) {}
+
+  Grid grid() const {
+    return {.blocks = static_cast<unsigned>((units + kThreads - 1) / kThreads),
+            .threads = kThreads};
+  }
+};
+
+class MaxPoolFunction : public torch::autograd::Function<MaxPoolFunction> {
+ public:
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, MaxPoolKernels* kernels) {
+    const Launch launch(x);
+    at::Tensor y = torch::empty({x.size(0), x.size(1), x.size(2) / 2, x.size(3) / 2}, x.options(),
+                                at::MemoryFormat::ChannelsLast);
+    (*kernels->forward)(launch.grid(), x.const_data_ptr(), y.mutable_data_ptr(), launch.units,
+                        launch.height, launch.width, launch.channels);
+    ctx->save_for_backward({x});
+    ctx->saved_data["kernels"] = reinterpret_cast<std::int64_t>(kernels);
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& gradients) {
+    auto* kernels = reinterpret_cast<MaxPoolKernels*>(ctx->saved_data["kernels"].toInt());
+    const at::Tensor x = ctx->get_saved_variables().front();
+    const at::Tensor dy = gradients[0].contiguous(at::MemoryFormat::ChannelsLast);
+    const bool is_even = x.size(2) % 2 == 0 && x.size(3) % 2 == 0;
+    const at::Tensor dx = is_even ? torch::empty_like(x) : torch::zeros_like(x);
+    const Launch launch(x);
+    (*kernels->backward)(launch.grid(), x.const_data_ptr(), dy.const_data_ptr(),
+                         dx.mutable_data_ptr(), launch.units, launch.height, launch.width,
+                         launch.channels);
+    return {dx, {}};
+  }
+};
+
+}  // namespace
+
+Result<MaxPoolKernels> make_max_pool_kernels(Plugin& plugin) {
+  const Program program = KEDGE_TRY(Program::make(plugin, kCudaPrelude + kSource, "max_pool"));
+  auto forward = KEDGE_TRY(program.kernel("forward"));
+  auto backward = KEDGE_TRY(program.kernel("backward"));
+  return MaxPoolKernels{.forward = std::move(forward), .backward = std::move(backward)};
+}
+
+bool can_max_pool(const at::Tensor& x) {
+  return x.is_cuda() && x.scalar_type() == at::kBFloat16 && x.dim() == 4 &&
+         x.is_contiguous(at::MemoryFormat::ChannelsLast) && x.size(1) % kChannelsOfThread == 0 &&
+         x.size(2) >= 2 && x.size(3) >= 2 && x.numel() > 0;
+}
+
+at::Tensor max_pool(MaxPoolKernels& kernels, const at::Tensor& x) {
+  return MaxPoolFunction::apply(x, &kernels);
+}
+
+}  // namespace kedge::gpu
