@@ -45,14 +45,14 @@ class Bench:
         self.environment = dict(cluster.environment)
         folder.mkdir()
 
-    def kedge(self, *words: str, check: bool = True, **variables: str):
+    def kedge(self, *words: str, check: bool = True, limit_s: float = 120, **variables: str):
         done = subprocess.run(
             [self.program, *words],
             cwd=self.folder,
             env=self.environment | variables,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=limit_s,
         )
         if check and done.returncode != 0:
             raise AssertionError(f"kedge {' '.join(words)}: {done.returncode}\n{done.stderr}")
@@ -404,6 +404,21 @@ def killed_controller_reuses_ids(bench: Bench) -> None:
     bench.kedge("cancel", other)
 
 
+def two_nodes_survive_a_killed_one(bench: Bench) -> None:
+    config = CONFIG.replace("every: 25 epochs", "every: 100 steps")
+    (bench.folder / "config.yaml").write_text(config)
+    bench.kedge("train", "config.yaml", "run.id=whole", "dist.ranks=2", limit_s=600)
+    job = bench.submit("config.yaml", "run.id=parts", "job.nodes=2", "job.ranks=1")
+    runs = bench.folder / "runs/default"
+    wait_until("a checkpoint", lambda: (runs / "parts/checkpoints/last").exists(), 300)
+    bench.cluster.stop_process("slurmd.n2", signal.SIGKILL)
+    wait_until("a requeue", lambda: bench.tasks(job)[0]["restarts"] >= 1, 300)
+    bench.cluster.start_node(2)
+    bench.wait_for(job, "done", 600)
+    contains(bench.log(job), "resume   attempt 2")
+    equal(digests(runs / "parts"), digests(runs / "whole"), "weights")
+
+
 ALONE = [controller_away, killed_controller_reuses_ids]
 TOGETHER = [
     killed_node_gives_the_job_to_another,
@@ -422,6 +437,8 @@ TOGETHER = [
     interrupted_submit_leaves_one_job,
     full_disk_is_said,
 ]
+# Only by name: ./dev soak ranks.
+LONG = [two_nodes_survive_a_killed_one]
 
 
 def run(test, cluster: Cluster, kedge: str, folder: pathlib.Path) -> bool:
@@ -444,6 +461,7 @@ def main() -> int:
         return 0
     together = [test for test in TOGETHER if not names or test.__name__ in names]
     alone = [test for test in ALONE if not names or test.__name__ in names]
+    alone += [test for test in LONG if test.__name__ in names]
     with tempfile.TemporaryDirectory(prefix="kedge-slurm-", dir="/tmp") as name:
         folder = pathlib.Path(name)
         os.chmod(folder, 0o755)
