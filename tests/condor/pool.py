@@ -130,11 +130,6 @@ def wait_until(what: str, condition, seconds: float = 120):
 
 
 class Pool:
-    @staticmethod
-    def why_not() -> str:
-        """Why there can be no pool here; empty when there can."""
-        return "" if shutil.which("condor_master") else "HTCondor is not installed"
-
     def __init__(self, folder: pathlib.Path, machines: int = 3):
         master = pathlib.Path(os.path.realpath(shutil.which("condor_master")))
         self.folder = folder
@@ -194,7 +189,7 @@ class Pool:
     def stop(self):
         self.master.send_signal(signal.SIGQUIT)
         try:
-            self.master.wait(timeout=20)
+            self.master.wait(timeout=60)
         except subprocess.TimeoutExpired:
             self.master.kill()
             self.master.wait()

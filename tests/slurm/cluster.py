@@ -53,7 +53,7 @@ CompleteWait=0
 InactiveLimit=0
 MinJobAge=600
 EpilogMsgTime=0
-AccountingStorageType=accounting_storage/none
+{accounting}
 NodeName=n[1-{nodes}] NodeHostname={host} NodeAddr=127.0.0.1 Port=[{node_low}-{node_high}] \
 CPUs=4 Boards=1 SocketsPerBoard=1 CoresPerSocket=4 ThreadsPerCore=1 RealMemory=4000 Gres=gpu:2
 PartitionName=main Nodes=n[1-{shared}] Default=YES MaxTime=INFINITE DefaultTime=10 State=UP
@@ -106,7 +106,7 @@ def wait_until(what: str, condition, limit_s: float = 90):
 
 
 class Cluster:
-    def __init__(self, folder: pathlib.Path, nodes: int = 3):
+    def __init__(self, folder: pathlib.Path, nodes: int = 3, accounting: str = ""):
         self.dir = folder
         self.nodes = nodes
         self.processes: dict[str, subprocess.Popen] = {}
@@ -116,9 +116,9 @@ class Cluster:
         prefix = os.environ.get("SLURM_PREFIX")
         if prefix:
             self.environment["PATH"] = f"{prefix}/path:{self.environment['PATH']}"
-        self._write_config(prefix)
+        self._write_config(prefix, accounting)
 
-    def _write_config(self, prefix: str | None) -> None:
+    def _write_config(self, prefix: str | None, accounting: str) -> None:
         base = free_ports(1 + self.nodes + 60)
         text = CONFIG.format(
             host=socket.gethostname().split(".")[0],
@@ -126,6 +126,7 @@ class Cluster:
             dir=self.dir,
             nodes=self.nodes,
             shared=self.nodes - 1,  # the last one is for whoever kills it
+            accounting=accounting or "AccountingStorageType=accounting_storage/none",
             port=base,
             node_low=base + 1,
             node_high=base + self.nodes,
@@ -145,7 +146,7 @@ class Cluster:
         key.touch(mode=0o600)
         key.write_bytes(os.urandom(128))
 
-    def _spawn(self, name: str, command: list[str]) -> None:
+    def spawn(self, name: str, command: list[str]) -> None:
         log = open(self.dir / f"log/{name}.out", "ab")
         self.processes[name] = subprocess.Popen(
             command,
@@ -157,29 +158,34 @@ class Cluster:
         )
 
     def start(self) -> None:
-        run = self.dir / "run"
-        self._spawn(
-            "munged",
-            [find("munged"), "--foreground", f"--socket={run}/munge.socket"]
-            + [f"--key-file={self.dir}/etc/munge.key", f"--log-file={self.dir}/log/munged.log"]
-            + [f"--pid-file={run}/munged.own.pid", f"--seed-file={run}/munged.seed"],
-        )
-        wait_until("munged", lambda: (run / "munge.socket").exists())
+        self.start_munge()
         self.start_controller()
         for number in range(1, self.nodes + 1):
             (self.dir / f"spool/n{number}").mkdir()
             self.start_node(number)
         wait_until("the nodes", self._all_idle)
 
+    def start_munge(self) -> None:
+        run = self.dir / "run"
+        if "munged" in self.processes:
+            return
+        self.spawn(
+            "munged",
+            [find("munged"), "--foreground", f"--socket={run}/munge.socket"]
+            + [f"--key-file={self.dir}/etc/munge.key", f"--log-file={self.dir}/log/munged.log"]
+            + [f"--pid-file={run}/munged.own.pid", f"--seed-file={run}/munged.seed"],
+        )
+        wait_until("munged", lambda: (run / "munge.socket").exists())
+
     def start_controller(self) -> None:
-        self._spawn("slurmctld", [find("slurmctld"), "-D", "-i"])
+        self.spawn("slurmctld", [find("slurmctld"), "-D", "-i"])
 
     def start_node(self, number: int) -> None:
         command = [find("slurmd"), "-D", "-N", f"n{number}"]
         prefix = os.environ.get("SLURM_PREFIX")
         if prefix:
             command += ["-d", f"{prefix}/path/slurmstepd"]
-        self._spawn(f"slurmd.n{number}", command)
+        self.spawn(f"slurmd.n{number}", command)
 
     def is_up(self) -> bool:
         return self.call("squeue").returncode == 0

@@ -65,7 +65,7 @@ apt_install() {
   local log
   log=$(mktemp)
   local -a install=(env DEBIAN_FRONTEND=noninteractive apt-get install -y -q
-    --no-install-recommends "$@")
+    -o DPkg::Lock::Timeout=600 --no-install-recommends "$@")
   if ! "${install[@]}" >"$log" 2>&1; then
     if ! { apt-get update -q && "${install[@]}"; } >>"$log" 2>&1; then
       tail -n 15 "$log" >&2

@@ -2,7 +2,7 @@
 #
 # Builds and runs everything .ci/run runs: unit tests, command-line transcripts, a training that is
 # killed again and again and one whose disk is full, agents of a sweep that are killed, jobs on real
-# Slurm daemons (installed as root, skipped where that cannot be), every way
+# Slurm and HTCondor daemons (fetched as root, skipped where that cannot be), every way
 # into a server that is killed, frozen and behind a bad network, the web page's own checks and,
 # where there is a Chromium, the journeys of its users, the commands in the documentation, library
 # dependencies, the tools' own
@@ -105,13 +105,13 @@ gpu_part() {
   fi
 }
 
-# Jobs on real HTCondor daemons. Debian 12 has no package of it, so a developer installs it.
+# Jobs on real HTCondor daemons, which are unpacked where that can be done.
 condor_part() {
-  local why
-  if why=$(python3 tests/condor/jobs.py --check); then
-    part condor python3 tests/condor/jobs.py
+  local found
+  if found=$(bash tools/dev/condor.sh); then
+    part condor env PATH="$found:$PATH" python3 tests/condor/jobs.py
   else
-    printf '%-10s skipped %s\n' condor "$why"
+    printf '%-10s skipped %s\n' condor "$found"
   fi
 }
 
