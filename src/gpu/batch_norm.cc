@@ -164,7 +164,7 @@ class NormFunction : public torch::autograd::Function<NormFunction> {
 };
 
 bool is_fit(const at::Tensor& tensor) {
-  return tensor.is_cuda() && tensor.scalar_type() == at::kBFloat16 && tensor.dim() == 4 &&
+  return tensor.scalar_type() == at::kBFloat16 && tensor.dim() == 4 &&
          tensor.is_contiguous(at::MemoryFormat::ChannelsLast);
 }
 
@@ -182,7 +182,7 @@ Result<NormKernels> make_norm_kernels(Plugin& plugin) {
                              .gradient_sums = KEDGE_TRY(program.kernel("gradient_sums" + suffix)),
                              .gradient = KEDGE_TRY(program.kernel("gradient" + suffix))};
   };
-  const auto counters = torch::TensorOptions(torch::kInt).device(torch::kCUDA);
+  const auto counters = torch::TensorOptions(torch::kInt).device(plugin.device());
   return NormKernels{.counters = torch::zeros({kMostTiles}, counters),
                      .statistics = KEDGE_TRY(program.kernel("statistics")),
                      .plain = KEDGE_TRY(kind("")),

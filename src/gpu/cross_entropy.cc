@@ -145,7 +145,7 @@ gradient(const bfloat16* scores, const int64* targets, int64 classes, float smoo
       for (int k = 0; k < 4; ++k) {
         const float low = change(i + 2 * k, __uint_as_float(words[k] << 16));
         const float high = change(i + 2 * k + 1, __uint_as_float(words[k] & 0xffff0000u));
-        asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(words[k]) : "f"(high), "f"(low));
+        words[k] = pack(low, high);
       }
       *reinterpret_cast<uint4*>(out + start + i) =
           make_uint4(words[0], words[1], words[2], words[3]);
@@ -238,8 +238,8 @@ Result<CrossEntropyKernels> make_cross_entropy_kernels(Plugin& plugin) {
 }
 
 bool can_cross_entropy(const nn::CrossEntropyStep& step) {
-  return step.scores.is_cuda() && step.scores.scalar_type() == at::kBFloat16 &&
-         step.scores.dim() == 2 && step.scores.is_contiguous() && step.scores.numel() > 0 &&
+  return step.scores.scalar_type() == at::kBFloat16 && step.scores.dim() == 2 &&
+         step.scores.is_contiguous() && step.scores.numel() > 0 &&
          step.targets.scalar_type() == at::kLong && step.targets.is_contiguous();
 }
 

@@ -33,6 +33,18 @@ __device__ __forceinline__ bfloat16 from_float<bfloat16>(float value) {
   return {static_cast<unsigned short>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16)};
 }
 
+// Two values in a word.
+__device__ __forceinline__ unsigned pack(float low, float high) {
+#ifdef __CUDA_ARCH__
+  unsigned word;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
+  return word;
+#else  // gpu/emulated_plugin.h
+  return from_float<bfloat16>(low).bits |
+         static_cast<unsigned>(from_float<bfloat16>(high).bits) << 16;
+#endif
+}
+
 // Eight values are what a thread moves at once: 16 bytes of bfloat16.
 struct Eight {
   float v[8];
@@ -59,9 +71,7 @@ __device__ __forceinline__ void store(bfloat16* to, const Eight& value) {
   unsigned words[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;"
-        : "=r"(words[i])
-        : "f"(value.v[2 * i + 1]), "f"(value.v[2 * i]));
+    words[i] = pack(value.v[2 * i], value.v[2 * i + 1]);
   }
   *reinterpret_cast<uint4*>(to) = make_uint4(words[0], words[1], words[2], words[3]);
 }

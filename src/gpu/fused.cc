@@ -15,9 +15,10 @@ namespace {
 
 class CudaOps : public nn::FusedOps {
  public:
-  CudaOps(NormKernels norm, MaxPoolKernels max_pool, WhitenKernels whiten,
+  CudaOps(at::DeviceType device, NormKernels norm, MaxPoolKernels max_pool, WhitenKernels whiten,
           LayerNormKernels layer_norm, LinearKernels linear, CrossEntropyKernels entropy)
-      : norm_(std::move(norm)),
+      : device_(device),
+        norm_(std::move(norm)),
         max_pool_(std::move(max_pool)),
         whiten_(std::move(whiten)),
         layer_norm_(std::move(layer_norm)),
@@ -25,32 +26,37 @@ class CudaOps : public nn::FusedOps {
         entropy_(std::move(entropy)) {}
 
   at::Tensor norm(const nn::NormStep& step) override {
-    return can_norm(step) ? batch_norm(norm_, step) : at::Tensor();
+    return is_here(step.x) && can_norm(step) ? batch_norm(norm_, step) : at::Tensor();
   }
 
   at::Tensor max_pool(const at::Tensor& x) override {
-    return can_max_pool(x) ? gpu::max_pool(max_pool_, x) : at::Tensor();
+    return is_here(x) && can_max_pool(x) ? gpu::max_pool(max_pool_, x) : at::Tensor();
   }
 
   at::Tensor whiten(const nn::WhitenStep& step) override {
-    return can_whiten(step) ? gpu::whiten(whiten_, step) : at::Tensor();
+    return is_here(step.x) && can_whiten(step) ? gpu::whiten(whiten_, step) : at::Tensor();
   }
 
   nn::AddNormed add_norm(const nn::AddNormStep& step) override {
-    return can_add_norm(step) ? gpu::add_norm(layer_norm_, step) : nn::AddNormed();
+    return is_here(step.x) && can_add_norm(step) ? gpu::add_norm(layer_norm_, step)
+                                                 : nn::AddNormed();
   }
 
   at::Tensor linear(const nn::LinearStep& step) override {
-    return can_linear(step) ? gpu::linear(linear_, step) : at::Tensor();
+    return is_here(step.x) && can_linear(step) ? gpu::linear(linear_, step) : at::Tensor();
   }
 
   at::Tensor cross_entropy(const nn::CrossEntropyStep& step) override {
-    return can_cross_entropy(step) ? gpu::cross_entropy(entropy_, step) : at::Tensor();
+    return is_here(step.scores) && can_cross_entropy(step) ? gpu::cross_entropy(entropy_, step)
+                                                           : at::Tensor();
   }
 
   CrossEntropyKernels& entropy() { return entropy_; }
 
  private:
+  bool is_here(const at::Tensor& tensor) const { return tensor.device().type() == device_; }
+
+  at::DeviceType device_;
   NormKernels norm_;
   MaxPoolKernels max_pool_;
   WhitenKernels whiten_;
@@ -66,10 +72,11 @@ CudaOps* installed = nullptr;
 
 Result<void> install_fused_ops(Plugin& plugin) {
   if (installed == nullptr) {
-    installed = new CudaOps(
-        KEDGE_TRY(make_norm_kernels(plugin)), KEDGE_TRY(make_max_pool_kernels(plugin)),
-        KEDGE_TRY(make_whiten_kernels(plugin)), LayerNormKernels(plugin),
-        KEDGE_TRY(make_linear_kernels(plugin)), KEDGE_TRY(make_cross_entropy_kernels(plugin)));
+    installed = new CudaOps(plugin.device(), KEDGE_TRY(make_norm_kernels(plugin)),
+                            KEDGE_TRY(make_max_pool_kernels(plugin)),
+                            KEDGE_TRY(make_whiten_kernels(plugin)), LayerNormKernels(plugin),
+                            KEDGE_TRY(make_linear_kernels(plugin)),
+                            KEDGE_TRY(make_cross_entropy_kernels(plugin)));
   }
   nn::set_fused_ops(installed);
   return {};

@@ -333,7 +333,7 @@ class AddNormFunction : public torch::autograd::Function<AddNormFunction> {
 };
 
 bool is_plain(const at::Tensor& tensor, at::ScalarType type) {
-  return tensor.is_cuda() && tensor.scalar_type() == type && tensor.is_contiguous();
+  return tensor.scalar_type() == type && tensor.is_contiguous();
 }
 
 }  // namespace

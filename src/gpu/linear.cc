@@ -97,14 +97,14 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
 Result<LinearKernels> make_linear_kernels(Plugin& plugin) {
   const Program program =
       KEDGE_TRY(Program::make(plugin, kCudaPrelude + kSumSource + kSource, "linear"));
-  const auto counters = torch::TensorOptions(torch::kInt).device(torch::kCUDA);
+  const auto counters = torch::TensorOptions(torch::kInt).device(plugin.device());
   return LinearKernels{.counters = torch::zeros({kMostTiles}, counters),
                        .column_sums = KEDGE_TRY(program.kernel("column_sums"))};
 }
 
 bool can_linear(const nn::LinearStep& step) {
   const std::int64_t columns = step.weight.size(0);
-  return step.x.is_cuda() && step.x.scalar_type() == at::kBFloat16 && step.x.numel() > 0 &&
+  return step.x.scalar_type() == at::kBFloat16 && step.x.numel() > 0 &&
          step.weight.scalar_type() == at::kFloat && step.bias.defined() && columns % kTile == 0 &&
          columns <= kTile * kMostTiles;
 }

@@ -156,7 +156,7 @@ Result<MaxPoolKernels> make_max_pool_kernels(Plugin& plugin) {
 }
 
 bool can_max_pool(const at::Tensor& x) {
-  return x.is_cuda() && x.scalar_type() == at::kBFloat16 && x.dim() == 4 &&
+  return x.scalar_type() == at::kBFloat16 && x.dim() == 4 &&
          x.is_contiguous(at::MemoryFormat::ChannelsLast) && x.size(1) % kChannelsOfThread == 0 &&
          x.size(2) >= 2 && x.size(3) >= 2 && x.numel() > 0;
 }

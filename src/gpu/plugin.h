@@ -7,6 +7,8 @@
 #include <memory>
 #include <string>
 
+#include <c10/core/DeviceType.h>
+
 #include "core/result.h"
 
 namespace kedge::gpu {
@@ -43,6 +45,9 @@ class Kernel {
 class Plugin {
  public:
   virtual ~Plugin() = default;
+
+  // Where the tensors lie that its kernels can read.
+  virtual at::DeviceType device() const { return at::kCUDA; }
 
   // Sends this thread's device work to a stream of its own from now on: the default stream cannot
   // be recorded. Everything that shares tensors with a graph must use the same stream.

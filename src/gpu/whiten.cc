@@ -167,7 +167,7 @@ class WhitenFunction : public torch::autograd::Function<WhitenFunction> {
 };
 
 bool is_float(const at::Tensor& tensor) {
-  return tensor.is_cuda() && tensor.scalar_type() == at::kFloat && tensor.is_contiguous();
+  return tensor.scalar_type() == at::kFloat && tensor.is_contiguous();
 }
 
 }  // namespace
@@ -181,7 +181,7 @@ Result<WhitenKernels> make_whiten_kernels(Plugin& plugin) {
 
 bool can_whiten(const nn::WhitenStep& step) {
   const at::Tensor& x = step.x;
-  return x.is_cuda() && x.scalar_type() == at::kBFloat16 && x.dim() == 4 && x.size(1) == kInputs &&
+  return x.scalar_type() == at::kBFloat16 && x.dim() == 4 && x.size(1) == kInputs &&
          x.size(2) > 1 && x.size(3) > 1 && x.numel() > 0 && !x.requires_grad() &&
          x.is_contiguous(at::MemoryFormat::ChannelsLast) && is_float(step.weight) &&
          !step.weight.requires_grad() && is_float(step.bias);
