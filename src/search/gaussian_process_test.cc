@@ -15,20 +15,20 @@ namespace {
 
 using Eigen::VectorXd;
 
-// sklearn.gaussian_process.GaussianProcessRegressor(1.5 * Matern([0.4, 0.8], nu=2.5), alpha=1e-3,
-// optimizer=None) at (0.3, 0.6).
+// sklearn.gaussian_process.GaussianProcessRegressor(1.5 * Matern([0.4, 0.8], nu=2.5)
+// + 0.3 * Matern([0.08, 0.16], nu=1.5), alpha=1e-3, optimizer=None) at (0.3, 0.6).
 TEST(GaussianProcess, predicts_what_scikit_learn_predicts) {
   Samples samples{Eigen::MatrixXd(4, 2), VectorXd(4)};
   samples.x << 0.1, 0.2, 0.5, 0.9, 0.8, 0.3, 0.4, 0.5;
   samples.y << 1, -0.5, 0.3, 0.7;
-  KernelShape shape{VectorXd(2), std::log(1.5), std::log(1e-3 - 1e-9)};
+  KernelShape shape{VectorXd(2), std::log(1.5), std::log(0.3), std::log(1e-3 - 1e-9)};
   shape.log_lengths << std::log(0.4), std::log(0.8);
   const std::vector<bool> is_choice = {false, false};
   const GaussianProcess process(samples, shape, is_choice);
   VectorXd x(2);
   x << 0.3, 0.6;
-  EXPECT_NEAR(process.predict(x).mean, 0.6419609886408797, 1e-9);
-  EXPECT_NEAR(std::sqrt(process.predict(x).variance), 0.3430776977258661, 1e-9);
+  EXPECT_NEAR(process.predict(x).mean, 0.5564943265288094, 1e-9);
+  EXPECT_NEAR(std::sqrt(process.predict(x).variance), 0.677176997830101, 1e-9);
 }
 
 TEST(GaussianProcess, gradients_are_those_of_its_predictions) {
@@ -36,7 +36,7 @@ TEST(GaussianProcess, gradients_are_those_of_its_predictions) {
   samples.x << 0.1, 0.2, 0.5, 0.9, 0.8, 0.3, 0.4, 0.5;
   samples.y << 1, -0.5, 0.3, 0.7;
   const std::vector<bool> is_choice = {false, false};
-  const GaussianProcess process(samples, {VectorXd::Constant(2, -0.5), 0.2, -8}, is_choice);
+  const GaussianProcess process(samples, {VectorXd::Constant(2, -0.5), 0.2, -1.5, -8}, is_choice);
   VectorXd x(2);
   x << 0.33, 0.61;
   VectorXd mean_gradient(2);
@@ -61,7 +61,7 @@ TEST(GaussianProcess, is_sure_of_what_it_believes) {
   samples.x << 0.1, 0.9;
   samples.y << 1, -1;
   const std::vector<bool> is_choice = {false};
-  GaussianProcess process(samples, {VectorXd::Constant(1, -1.0), 0, -10}, is_choice);
+  GaussianProcess process(samples, {VectorXd::Constant(1, -1.0), 0, -2, -10}, is_choice);
   const VectorXd x = VectorXd::Constant(1, 0.4);
   const Prediction before = process.predict(x);
   process.believe(x);
@@ -99,12 +99,13 @@ TEST(Lbfgs, finds_the_minimum_of_a_curved_valley) {
   EXPECT_NEAR(boxed.x[1], 0.25, 1e-4);
 }
 
-// scipy.stats.yeojohnson([1, 2, 3, 10, 100]) finds this power on the standardised values.
+// [1, 2, 3, 10, 100] are squashed to 0, 0.5, 1, 1 + ln 4.5 and 1 + ln 49.5; what
+// scipy.stats.yeojohnson makes of those, standardised before and after.
 TEST(Warp, agrees_with_scipy) {
   EXPECT_NEAR(yeo_johnson(2, 0.5), 1.4641016151377544, 1e-12);
   EXPECT_NEAR(yeo_johnson(-2, 0.5), -2.797434948471088, 1e-12);
   const std::vector<double> warped = warp_losses({1, 2, 3, 10, 100});
-  const std::vector<double> expected = {-0.841874, -0.696374, -0.55761, 0.241989, 1.853868};
+  const std::vector<double> expected = {-1.283874, -0.716793, -0.232671, 0.735983, 1.497354};
   for (std::size_t i = 0; i < expected.size(); ++i) {
     EXPECT_NEAR(warped[i], expected[i], 1e-3);
   }

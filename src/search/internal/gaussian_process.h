@@ -1,5 +1,7 @@
-// A Gaussian process over the cube: Matern 5/2 with a length per axis, whose lengths, scale and
-// noise are the most probable ones given the data and a prior.
+// A Gaussian process over the cube: a smooth part (Matern 5/2) with a length per axis and a rough
+// part (Matern 3/2) with the same lengths made shorter. Lengths, scales and noise are the most
+// probable ones given the data and a prior. Of a bumpy function the smooth part sees the trend; the
+// rough part takes the bumps, which without it would make the lengths short and the trend unseen.
 #pragma once
 
 #include <vector>
@@ -11,7 +13,8 @@ namespace kedge::search {
 
 struct KernelShape {
   Eigen::VectorXd log_lengths;
-  double log_scale = 0;  // of the variance
+  double log_scale = 0;  // of the smooth part's variance
+  double log_rough = 0;  // of the rough part's
   double log_noise = -9;
 };
 
@@ -42,11 +45,15 @@ class GaussianProcess {
 
  private:
   void solve();
-  Eigen::VectorXd kernel_to(const Eigen::VectorXd& x) const;
+  // The squared distances from x to the samples, and the kernel of them.
+  Eigen::VectorXd squares_to(const Eigen::VectorXd& x) const;
+  Eigen::VectorXd kernel_of(const Eigen::VectorXd& squares) const;
 
   Samples samples_;
   KernelShape shape_;
   Eigen::VectorXd inverse_squares_;
+  double scale_;
+  double rough_scale_;
   const std::vector<bool>& is_choice_;
   Eigen::LLT<Eigen::MatrixXd> cholesky_;
   Eigen::VectorXd alpha_;

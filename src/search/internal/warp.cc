@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <vector>
 
 namespace kedge::search {
@@ -33,6 +34,26 @@ std::vector<double> standardise(std::vector<double> values) {
   return values;
 }
 
+// Losses beyond the median grow with the logarithm of their distance from the best: one run that
+// diverged must not make all the good ones look alike.
+std::vector<double> squash(std::vector<double> losses) {
+  std::vector<double> sorted = losses;
+  std::ranges::sort(sorted);
+  const double best = sorted.front();
+  const auto middle =
+      std::ranges::find_if(sorted.begin() + static_cast<std::ptrdiff_t>((sorted.size() - 1) / 2),
+                           sorted.end(), [&](double loss) { return loss > best; });
+  if (middle == sorted.end()) {
+    return losses;  // all are alike
+  }
+  const double reach = *middle - best;
+  for (double& loss : losses) {
+    const double distance = loss - best;
+    loss = distance > reach ? 1 + std::log(distance) - std::log(reach) : distance / reach;
+  }
+  return losses;
+}
+
 double likelihood(const std::vector<double>& values, double power) {
   std::vector<double> warped;
   double jacobian = 0;
@@ -56,7 +77,7 @@ double yeo_johnson(double y, double power) {
 }
 
 std::vector<double> warp_losses(const std::vector<double>& losses) {
-  std::vector<double> values = standardise(losses);
+  std::vector<double> values = standardise(squash(losses));
   // Golden section: the likelihood has one peak in the power.
   constexpr double kRatio = 0.6180339887498949;
   double low = -6;

@@ -1,6 +1,8 @@
 // Bayesian optimisation: a Gaussian process of the losses, and the point where the improvement to
 // be expected is largest. Points that are out are believed to come out as predicted, so that the
-// process is sure of them and looks elsewhere: many can be asked for at once.
+// process is sure of them and looks elsewhere: many can be asked for at once. Every third point is
+// the Parzen estimator's, which asks only which points are good: where the process is wrong about
+// the function, the search goes on, and the process learns from what was found.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -32,6 +34,8 @@ using Eigen::VectorXd;
 constexpr std::size_t kFitMax = 128;
 constexpr std::size_t kPointsMax = 320;
 
+constexpr std::int64_t kParzenEvery = 3;
+
 // The best half of `count`, and of the others every k-th.
 std::vector<std::size_t> choose(std::span<const Observation> told, std::size_t count) {
   std::vector<std::size_t> order(told.size());
@@ -54,7 +58,8 @@ std::vector<std::size_t> choose(std::span<const Observation> told, std::size_t c
 
 class Bayes : public Sampler {
  public:
-  explicit Bayes(const Problem& problem) : problem_(problem), axes_(describe_axes(problem.space)) {}
+  Bayes(const Problem& problem, std::unique_ptr<Sampler> parzen)
+      : problem_(problem), axes_(describe_axes(problem.space)), parzen_(std::move(parzen)) {}
 
   std::optional<Point> next(std::span<const Point> pending, std::int64_t number,
                             std::int64_t try_count) override {
@@ -62,6 +67,9 @@ class Bayes : public Sampler {
     const std::size_t begin = std::clamp<std::size_t>(2 * dimension, 4, 12);
     if (problem_.told.size() < begin || try_count > 0 || dimension == 0) {
       return design_point(problem_.space, problem_.seed, number, try_count);
+    }
+    if (number % kParzenEvery == 0) {
+      return parzen_->next(pending, number, try_count);
     }
     if (!process_) {
       fit();
@@ -111,6 +119,7 @@ class Bayes : public Sampler {
 
   Problem problem_;
   Axes axes_;
+  std::unique_ptr<Sampler> parzen_;
   std::optional<GaussianProcess> process_;
   std::size_t believed_ = 0;
   double best_loss_ = 0;
@@ -120,7 +129,7 @@ class Bayes : public Sampler {
 const Samplers::Add kAdd{
     {"bayes", "Bayesian: a Gaussian process, expected improvement, aware of what is running",
      [](const Problem& problem) -> Result<std::unique_ptr<Sampler>> {
-       return std::make_unique<Bayes>(problem);
+       return std::make_unique<Bayes>(problem, KEDGE_TRY(Samplers::make("method", "tpe", problem)));
      }}};
 
 }  // namespace
