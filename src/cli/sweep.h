@@ -4,6 +4,8 @@
 #include <memory>
 #include <string>
 
+#include <nlohmann/json.hpp>
+
 #include "cli/server_calls.h"
 #include "cli/shared/arguments.h"
 #include "cli/verbs.h"
@@ -40,6 +42,9 @@ int with_sweep(Args args, const VerbHelp& help, Act act) {
   const Result<void> done = act(**arguments, **sweep);
   return done ? kExitDone : report(done.error());
 }
+
+// A trial as --json shows it.
+nlohmann::json trial_json(const sweep::TrialView& view);
 
 int run_sweep_ls(Args args);
 int run_sweep_show(Args args);

@@ -1,4 +1,4 @@
-// `kedge sweep ls`, `show`, `best` and `export`.
+// `kedge sweep ls`, `show` and `export`.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -64,21 +64,6 @@ std::string render_metric(const std::optional<double>& value) {
   return value ? fmt::format("{:.6g}", *value) : "";
 }
 
-nlohmann::json trial_json(const sweep::TrialView& view) {
-  nlohmann::json json = {{"trial", view.trial.number},
-                         {"state", sweep::name_of(view.trial.state)},
-                         {"values", view.trial.values},
-                         {"run", view.run},
-                         {"attempts", view.attempts}};
-  json["metric"] = view.trial.metric ? nlohmann::json(*view.trial.metric) : nlohmann::json();
-  if (view.result) {
-    json["seconds"] = view.result->seconds;
-    json["exit_code"] = view.result->exit_code;
-    json["message"] = view.result->message;
-  }
-  return json;
-}
-
 Result<void> show(const Arguments& arguments, sweep::Sweep& sweep) {
   const auto trials = KEDGE_TRY(sweep.read_trials());
   const auto control = KEDGE_TRY(sweep.read_control());
@@ -125,28 +110,6 @@ Result<void> show(const Arguments& arguments, sweep::Sweep& sweep) {
   return {};
 }
 
-Result<const sweep::TrialView*> find_best(const sweep::Sweep& sweep,
-                                          const std::vector<sweep::TrialView>& trials) {
-  const auto order = sweep::rank_trials(sweep.plan().metric, trials);
-  if (order.empty() || !trials[order.front()].trial.metric) {
-    return fail(ErrorKind::NotFound,
-                fmt::format("no trial of sweep {} has a result yet", sweep.facts().id));
-  }
-  return &trials[order.front()];
-}
-
-void render_yaml(const nlohmann::json& values, int depth, std::string& text) {
-  for (const auto& [key, value] : values.items()) {
-    const std::string indent(static_cast<std::size_t>(depth) * 2, ' ');
-    if (value.is_object() && !value.empty()) {
-      text += fmt::format("{}{}:\n", indent, key);
-      render_yaml(value, depth + 1, text);
-    } else {
-      text += fmt::format("{}{}: {}\n", indent, key, value.dump());
-    }
-  }
-}
-
 nlohmann::json describe(const sweep::Sweep& sweep, const sweep::Control& control,
                         const std::vector<sweep::TrialView>& trials) {
   const auto order = sweep::rank_trials(sweep.plan().metric, trials);
@@ -184,40 +147,22 @@ Result<nlohmann::json> list_sweeps(const Arguments& arguments) {
   return list;
 }
 
-// The effective config of the best run without what names that run, or its values alone.
-Result<void> best(const Arguments& arguments, sweep::Sweep& sweep) {
-  const auto trials = KEDGE_TRY(sweep.read_trials());
-  const sweep::TrialView& view = *KEDGE_TRY(find_best(sweep, trials));
-  if (arguments.has("--json")) {
-    fmt::print("{}\n", trial_json(view).dump());
-    return {};
-  }
-  say("kedge: trial {}: {} {:.6g}", view.trial.number, sweep.plan().metric.name,
-      *view.trial.metric);
-  const Path run = sweep::find_run_path(sweep, view);
-  const auto config = sweep.facts().is_config && !run.empty() ? read_file(run / "config.yaml")
-                                                              : Result<std::string>("");
-  std::string text;
-  if (config && !config->empty()) {
-    std::size_t begin = 0;
-    while (begin < config->size()) {
-      const std::size_t end = std::min(config->find('\n', begin), config->size() - 1);
-      const std::string line = config->substr(begin, end - begin + 1);
-      const bool names_run = line.starts_with("  id:") || line.starts_with("  name: " + view.run);
-      text += names_run ? "" : line;
-      begin = end + 1;
-    }
-  } else {
-    render_yaml(view.trial.values, 0, text);
-  }
-  if (const std::string file = arguments.value("--output"); !file.empty()) {
-    return write_file_atomic(file, text);
-  }
-  fmt::print("{}", text);
-  return {};
-}
-
 }  // namespace
+
+nlohmann::json trial_json(const sweep::TrialView& view) {
+  nlohmann::json json = {{"trial", view.trial.number},
+                         {"state", sweep::name_of(view.trial.state)},
+                         {"values", view.trial.values},
+                         {"run", view.run},
+                         {"attempts", view.attempts}};
+  json["metric"] = view.trial.metric ? nlohmann::json(*view.trial.metric) : nlohmann::json();
+  if (view.result) {
+    json["seconds"] = view.result->seconds;
+    json["exit_code"] = view.result->exit_code;
+    json["message"] = view.result->message;
+  }
+  return json;
+}
 
 int run_sweep_ls(Args args) {
   const VerbHelp help = {.usage = "kedge sweep ls [options]",
@@ -253,18 +198,6 @@ int run_sweep_show(Args args) {
                      .text = "A sweep and its trials, the best first.",
                      .flags = {kServerFlag, kTokenFlag, kSweepDirFlag, kJsonFlag}},
                     show);
-}
-
-int run_sweep_best(Args args) {
-  return with_sweep(args,
-                    {.usage = "kedge sweep best ID [options]",
-                     .text = "The best trial's config as YAML, to train again.",
-                     .flags = {{"--output", "FILE", "write it there"},
-                               kServerFlag,
-                               kTokenFlag,
-                               kSweepDirFlag,
-                               kJsonFlag}},
-                    best);
 }
 
 int run_sweep_export(Args args) {

@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -21,10 +20,6 @@ namespace kedge::server {
 namespace {
 
 constexpr std::uint64_t kMaxSweepBytes = 16U << 20U;
-
-std::string render_time(std::int64_t time_us) {
-  return fmt::format("{:%FT%TZ}", fmt::gmtime(static_cast<std::time_t>(time_us / 1'000'000)));
-}
 
 Result<std::int64_t> parse_number(const std::string& text) {
   std::int64_t number = 0;
@@ -161,8 +156,11 @@ Result<nlohmann::json> claim(SweepHost& host, const Request& request,
   asked.agent = KEDGE_TRY(find_text(json, "agent")).value_or("");
   asked.dead = KEDGE_TRY(find_texts(json, "dead")).value_or(std::vector<std::string>());
   if (asked.agent.empty() || sweep.facts.empty()) {
-    return fail(ErrorKind::Usage, asked.agent.empty() ? "'agent' is missing"
-                                                      : "the sweep's agents are `wandb agent`");
+    return fail(
+        ErrorKind::Usage,
+        asked.agent.empty()
+            ? "'agent' is missing"
+            : fmt::format("sweep {} was made by wandb: its agents are `wandb agent`", sweep.name));
   }
   return host.claim(sweep, asked);
 }

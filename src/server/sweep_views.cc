@@ -1,9 +1,12 @@
 // Trials of the server's sweeps as others see them.
 #include <algorithm>
+#include <cstdint>
+#include <ctime>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -56,12 +59,17 @@ sweep::TrialView view_of_run(const store::Store& store, const store::HostedSweep
                          std::max<std::int64_t>(0, run->facts.ended_us - run->facts.created_us)) /
                      kSecond_us;
     result.host = run->facts.host;
+    result.ended = render_time(run->facts.ended_us);
     view.result = std::move(result);
   }
   return view;
 }
 
 }  // namespace
+
+std::string render_time(std::int64_t time_us) {
+  return fmt::format("{:%FT%TZ}", fmt::gmtime(static_cast<std::time_t>(time_us / 1'000'000)));
+}
 
 sweep::TrialView view_of(const store::SweepTrial& trial) {
   sweep::TrialView view;

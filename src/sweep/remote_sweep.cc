@@ -49,6 +49,21 @@ void make_relative(SweepFacts& facts) {
   }
 }
 
+// A sweep of another tool comes without facts: what the server says of it is enough to read it.
+Result<SweepFacts> facts_of(const nlohmann::json& described, const std::string& where) {
+  const nlohmann::json facts = described.value("facts", nlohmann::json::object());
+  if (!facts.empty()) {
+    return parse_facts(facts, where);
+  }
+  SweepFacts made;
+  made.id = described.value("id", "");
+  made.name = described.value("name", "");
+  made.project = described.value("project", "");
+  made.created = described.value("created", "");
+  made.file = "sweep.yaml";
+  return made;
+}
+
 }  // namespace
 
 RemoteSweep::RemoteSweep(RemotePlace place, track::ServerLink link, SweepFacts facts,
@@ -61,7 +76,7 @@ RemoteSweep::RemoteSweep(RemotePlace place, track::ServerLink link, SweepFacts f
 Result<std::unique_ptr<RemoteSweep>> RemoteSweep::make(const RemotePlace& place,
                                                        track::ServerLink link,
                                                        const nlohmann::json& described) {
-  SweepFacts facts = KEDGE_TRY(parse_facts(described.value("facts", nlohmann::json()), link.url()));
+  SweepFacts facts = KEDGE_TRY(facts_of(described, link.url()));
   facts.folder = std::filesystem::current_path();
   facts.runs = std::filesystem::absolute(place.runs).lexically_normal();
   const bool is_table = facts.file == "sweep.csv";
@@ -104,10 +119,6 @@ Result<std::unique_ptr<RemoteSweep>> RemoteSweep::open(const RemotePlace& place,
   const std::string project =
       slash == std::string::npos ? KEDGE_TRY(find_project(link, id)) : word.substr(0, slash);
   const nlohmann::json described = KEDGE_TRY(link.call("GET", sweep_path(project, id)));
-  if (described.value("facts", nlohmann::json::object()).empty()) {
-    return fail(ErrorKind::Usage, fmt::format("sweep {} was made by wandb", word),
-                "its agents are `wandb agent`; the page shows it");
-  }
   return make(place, std::move(link), described);
 }
 

@@ -31,6 +31,24 @@ def a_sweep_hands_out_its_points_to_a_function(world):
     best = sweep.best_run()
     same((best.config["a"], best.config["b"]), (1, 0))
     same(sweep.expected_run_count, 4)
+    shown_like_our_own(world, id)
+
+
+def shown_like_our_own(world, id):
+    """The page and `kedge sweep` read a sweep of wandb's as they read their own."""
+    listed = world.server.get("/api/v1/sweeps?project=sweeps")["sweeps"]
+    (one,) = [sweep for sweep in listed if sweep["id"] == id]
+    same((one["origin"], one["state"], one["trials"], one["best"]), ("wandb", "finished", 4, 10))
+    trials = world.server.get(f"/api/v1/sweeps/sweeps/{id}/trials")["trials"]
+    for trial in trials:
+        assert trial["result"]["ended"] >= one["created"], trial  # else no curve over time
+    done = subprocess.run(
+        [world.server.binary, "sweep", "best", id, "--server", world.server.url],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    same((done.returncode, done.stdout), (0, "a: 1\nb: 0\n"), done.stderr)
 
 
 @shows("wandb sweep", "wandb agent --count", "wandb sweep --pause, --resume, --stop")

@@ -64,7 +64,7 @@ function Head({ sweep, onChange }: { sweep: Sweep; onChange: () => void }) {
           {sweep.metric.name}
           {sweep.reason && `; ${sweep.reason}`}
         </span>
-        {isOpen && !isShared && sweep.origin === 'kedge' && (
+        {isOpen && !isShared && (
           <>
             {state === 'running' ? (
               <Button onClick={change('paused')}>pause</Button>
