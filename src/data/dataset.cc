@@ -19,13 +19,10 @@
 #include "data/internal/mix.h"
 #include "data/internal/split.h"
 #include "data/internal/subset.h"
+#include "data/storage.h"
 
 namespace kedge::data {
 namespace {
-
-Path place_of(const config::DataConfig& config) {
-  return config.path.empty() ? Path(config.root) / config.name : Path(config.path);
-}
 
 Result<void> check_labels(const Dataset& dataset) {
   const auto classes = static_cast<std::int64_t>(dataset.info().class_names.size());
