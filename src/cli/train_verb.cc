@@ -17,8 +17,9 @@ namespace kedge::cli {
 namespace {
 
 // The training's own help, and every complaint about arguments, comes from kedge-train.
-const VerbHelp kHelp = {
-    .usage = "kedge train [CONFIG] [key=value ...]", .text = "", .flags = {kConfigFlag}};
+const VerbHelp kHelp = {.usage = "kedge train [CONFIG] [key=value ...]",
+                        .text = "",
+                        .flags = {kConfigFlag, {"--waits", "", ""}}};
 
 bool asks_for_help(Args args) {
   for (const std::string& arg : args) {

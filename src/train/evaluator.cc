@@ -25,32 +25,43 @@ Evaluator::Evaluator(data::Loader& loader, InputMaker& make_inputs, const nn::Lo
       make_inputs_(make_inputs),
       loss_(loss),
       preparation_(preparation),
-      options_(std::move(options)) {}
+      options_(std::move(options)),
+      meters_({.device = options_.device,
+               .classes = preparation.task.classes,
+               .with_confusion = options_.with_confusion && !preparation.task.is_language(),
+               .is_language = preparation.task.is_language()}),
+      graphs_(options_.recorder, "batches of the validation") {}
+
+// The scores of the batch that was staged, counted. Asked of the device, not read back.
+at::Tensor Evaluator::measure(nn::Model& model) {
+  const Inputs inputs = make_inputs_.make();
+  at::Tensor scores;
+  at::Tensor loss;
+  {
+    const Autocast autocast(options_.device, options_.autocast);
+    scores = model.forward(inputs.x);
+    loss = loss_(scores, inputs.y);
+  }
+  meters_.add(loss, scores, inputs.y);
+  return scores;
+}
 
 Result<Evaluation> Evaluator::run(nn::Model& model, const std::string& prefix,
                                   dist::ProcessGroup& group) {
   const torch::NoGradGuard no_grad;
   const bool is_language = preparation_.task.is_language();
-  Meters meters({.device = options_.device,
-                 .classes = preparation_.task.classes,
-                 .with_confusion = options_.with_confusion && !is_language,
-                 .is_language = is_language});
   Evaluation evaluation;
+  meters_.reset();
   model.set_training(false);
   loader_.start_epoch(0);
   while (auto batch = KEDGE_TRY(loader_.next())) {
     evaluation.skipped += batch->skipped;
     // Not left out by a rank without a sample: the question below is for all of them.
     if (batch->count > 0) {
-      const Inputs inputs = make_inputs_(*batch);
-      at::Tensor scores;
-      at::Tensor loss;
-      {
-        const Autocast autocast(options_.device, options_.autocast);
-        scores = model.forward(inputs.x);
-        loss = loss_(scores, inputs.y);
-      }
-      meters.add(loss, scores, inputs.y);
+      make_inputs_.stage(*batch);
+      const at::Tensor scores = graphs_.run(
+          {.inputs = make_inputs_.staged_at(), .count = batch->count},
+          [&] { return measure(model); }, [] {});
       if (!is_language && std::ssize(evaluation.predictions) < options_.prediction_count) {
         keep_predictions(*batch, scores, evaluation.predictions);
       }
@@ -65,9 +76,9 @@ Result<Evaluation> Evaluator::run(nn::Model& model, const std::string& prefix,
   std::vector<double> counts = {static_cast<double>(evaluation.skipped)};
   dist::sum_over_ranks(group, counts);
   evaluation.skipped = static_cast<std::int64_t>(counts.front());
-  evaluation.metrics = meters.read(prefix, group);
+  evaluation.metrics = meters_.read(prefix, group);
   if (options_.with_confusion && !is_language) {
-    evaluation.confusion = meters.read_confusion();
+    evaluation.confusion = meters_.read_confusion();
   }
   return evaluation;
 }

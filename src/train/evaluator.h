@@ -18,6 +18,7 @@
 #include "train/inputs.h"
 #include "train/meters.h"
 #include "train/session.h"
+#include "train/step_graphs.h"
 
 namespace kedge::train {
 
@@ -43,6 +44,7 @@ class Evaluator {
     std::optional<at::ScalarType> autocast = {};
     bool with_confusion = false;
     std::int64_t prediction_count = 0;
+    gpu::Plugin* recorder = nullptr;  // records what is done for a batch; null: nothing does
     // Asked after each batch: a reason to give up (the result is then Interrupted, with it).
     std::function<std::optional<std::string>()> should_stop = {};
   };
@@ -55,6 +57,7 @@ class Evaluator {
   Result<Evaluation> run(nn::Model& model, const std::string& prefix, dist::ProcessGroup& group);
 
  private:
+  at::Tensor measure(nn::Model& model);
   void keep_predictions(const data::Batch& batch, const at::Tensor& scores,
                         std::vector<Prediction>& predictions) const;
 
@@ -63,6 +66,8 @@ class Evaluator {
   const nn::Loss& loss_;
   const Preparation& preparation_;
   Options options_;
+  Meters meters_;  // recorded work adds to these very tensors
+  StepGraphs graphs_;
 };
 
 }  // namespace kedge::train

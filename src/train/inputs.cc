@@ -3,11 +3,16 @@
 #include <cstdint>
 #include <cstring>
 
+#include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/types.h>
 
 namespace kedge::train {
 namespace {
+
+// Bytes of a batch from which copying beside the computation is worth a second piece of memory, and
+// a second recording of the step.
+constexpr std::int64_t kLarge = 256 * 1024;
 
 // A tensor over a batch's buffer that keeps the buffer alive.
 at::Tensor over(const data::Buffer& buffer, at::IntArrayRef shape, at::ScalarType type) {
@@ -60,10 +65,15 @@ void InputMaker::stage(const data::Batch& batch) {
             .labels = nullptr,
             .indices = {},
             .positions = {}};
-  samples_ =
-      send(over(batch.samples, {batch.count * bytes_per_sample(batch)}, at::kByte), sample_slot_);
-  if (batch.context == 0) {
-    labels_ = send(over(batch.labels, {batch.count}, at::kLong), label_slot_);
+  const at::Tensor samples =
+      over(batch.samples, {batch.count * bytes_per_sample(batch)}, at::kByte);
+  const at::Tensor labels =
+      batch.context == 0 ? over(batch.labels, {batch.count}, at::kLong) : at::Tensor();
+  if (options_.device.is_cuda()) {
+    stage_on_device(samples, labels);
+  } else {
+    samples_ = samples;
+    labels_ = labels;
   }
 }
 
@@ -76,14 +86,44 @@ Inputs InputMaker::make() {
   return {window_NT.slice(1, 0, shape_.context), window_NT.slice(1, 1, shape_.context + 1)};
 }
 
-at::Tensor InputMaker::send(const at::Tensor& host, Slot& slot) {
-  if (!options_.device.is_cuda()) {
-    return host;
+// A slot is written only when the step that read it last is done: with two slots that is the step
+// before the one that may be computing now.
+void InputMaker::stage_on_device(const at::Tensor& samples, const at::Tensor& labels) {
+  const c10::impl::VirtualGuardImpl device(options_.device.type());
+  const c10::Stream compute = device.getStream(options_.device);
+  const bool is_aside = samples.numel() >= kLarge;
+  if (is_aside && !copies_) {
+    copies_ = device.getStreamFromGlobalPool(options_.device, /*isHighPriority=*/false);
   }
-  if (!slot.memory.defined() || slot.memory.numel() < host.numel()) {
-    slot.memory = torch::empty_like(host, torch::TensorOptions(options_.device));
+  const auto note_reads = [&](Slot& slot) {
+    if (!slot.is_read) {
+      slot.is_read.emplace(options_.device.type());
+    }
+    slot.is_read->record(compute);
+  };
+  note_reads(slots_[slot_]);
+  slot_ = is_aside ? 1 - slot_ : 0;
+  Slot& slot = slots_[slot_];
+  if (!slot.samples.defined() || slot.samples.numel() < samples.numel()) {
+    slot.samples = torch::empty_like(samples, torch::TensorOptions(options_.device));
+    slot.labels = labels.defined()
+                      ? torch::empty_like(labels, torch::TensorOptions(options_.device))
+                      : at::Tensor();
+    note_reads(slot);  // the allocator's memory may have had another use a moment ago
   }
-  at::Tensor on_device = slot.memory.narrow(0, 0, host.numel());
+  const c10::OptionalStreamGuard guard(is_aside ? copies_ : std::nullopt);
+  if (is_aside && slot.is_read) {
+    slot.is_read->block(*copies_);
+  }
+  samples_ = send(samples, slot.samples);
+  labels_ = labels.defined() ? send(labels, slot.labels) : labels;
+  if (is_aside) {
+    in_flight_.back().done.block(compute);
+  }
+}
+
+at::Tensor InputMaker::send(const at::Tensor& host, const at::Tensor& memory) {
+  at::Tensor on_device = memory.narrow(0, 0, host.numel());
   on_device.copy_(host, /*non_blocking=*/true);
   c10::Event done(options_.device.type());
   done.record(c10::impl::VirtualGuardImpl(options_.device.type()).getStream(options_.device));

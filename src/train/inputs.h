@@ -1,8 +1,11 @@
 // Turns a loader's batch into tensors on the device: pixels stay 8-bit until they are there. In two
-// parts: stage() starts the copies, always into the same device memory, and make() does the rest on
-// the device alone, so that it can be recorded once and replayed for every batch.
+// parts: stage() starts the copies, always into the same one or two pieces of device memory, and
+// make() does the rest on the device alone, so that it can be recorded and replayed for every
+// batch.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -10,6 +13,7 @@
 
 #include <ATen/core/Tensor.h>
 #include <c10/core/Event.h>
+#include <c10/core/Stream.h>
 
 #include "data/loader.h"
 #include "data/placement.h"
@@ -59,14 +63,18 @@ class InputMaker {
   const void* staged_at() const { return samples_.const_data_ptr(); }
 
  private:
-  // Device memory that is written again for every batch.
+  // Device memory that is written again for every batch, or for every other one: large batches are
+  // copied on a stream of their own while the step before still computes.
   struct Slot {
-    at::Tensor memory;
+    at::Tensor samples;
+    at::Tensor labels;
+    std::optional<c10::Event> is_read;  // what used it last is done
   };
 
   at::Tensor images();
   at::Tensor render_placed() const;
-  at::Tensor send(const at::Tensor& host, Slot& slot);
+  void stage_on_device(const at::Tensor& samples, const at::Tensor& labels);
+  at::Tensor send(const at::Tensor& host, const at::Tensor& memory);
 
   // Page-locked memory must not go back to the loader before the copy engine has read it.
   struct InFlight {
@@ -77,8 +85,9 @@ class InputMaker {
   Options options_;
   at::Tensor scale_;  // [1, C, 1, 1]: 1 / (255 std)
   at::Tensor shift_;  // -mean / std
-  Slot sample_slot_;
-  Slot label_slot_;
+  std::array<Slot, 2> slots_;
+  std::size_t slot_ = 0;  // of the staged batch
+  std::optional<c10::Stream> copies_;
   at::Tensor samples_;  // bytes
   at::Tensor labels_;
   data::Batch shape_;  // of the staged batch; its buffers are the loader's again

@@ -29,6 +29,7 @@
 #include "train/stop_rule.h"
 #include "train/torch_guard.h"
 #include "train/trainer.h"
+#include "train/waits.h"
 
 namespace kedge::train {
 namespace {
@@ -229,6 +230,8 @@ Result<void> train_in_run(const config::LoadedConfig& config, Setup& setup, trac
   const SimulatedCrash crash(KEDGE_TRY(config::parse_crash(config->train.simulate_crash)), run.id(),
                              run.attempt());
   std::unique_ptr<Checkpoints> checkpoints;
+  gpu::Plugin* const recorder =
+      setup.device.is_cuda() ? gpu::plugin() : start.options.host_recorder;
   std::optional<Evaluator> evaluator;
   if (setup.val_loader) {
     evaluator.emplace(
@@ -237,6 +240,7 @@ Result<void> train_in_run(const config::LoadedConfig& config, Setup& setup, trac
                            .autocast = autocast_type(setup.precision),
                            .with_confusion = config->track.confusion,
                            .prediction_count = config->track.predictions,
+                           .recorder = config->train.graph ? recorder : nullptr,
                            .should_stop = [&] { return stop.reason(checkpoints->reserve_s()); }});
   }
   for (const std::string& note : config.notes) {
@@ -249,6 +253,7 @@ Result<void> train_in_run(const config::LoadedConfig& config, Setup& setup, trac
   if (!stop.limit_text().empty()) {
     reporter->say("limit    " + stop.limit_text());
   }
+  Waits waits(setup.device);
   Trainer trainer({.config = config,
                    .preparation = setup.preparation,
                    .device = setup.device,
@@ -266,7 +271,9 @@ Result<void> train_in_run(const config::LoadedConfig& config, Setup& setup, trac
                    .reporter = *reporter,
                    .data_digest = setup.data.digest,
                    .stop = stop,
-                   .crash = crash});
+                   .crash = crash,
+                   .recorder = recorder,
+                   .waits = start.options.find_waits ? &waits : nullptr});
   say_step(*reporter, trainer, setup);
   std::int64_t durable_step = -1;
   if (start.resumption) {
@@ -312,6 +319,12 @@ Result<void> train_in_run(const config::LoadedConfig& config, Setup& setup, trac
                     "data{}{}",
                     times.exchange_share * 100, times.data_share * 100,
                     times.stragglers.empty() ? "" : "; ", times.stragglers));
+  }
+  if (start.options.find_waits) {
+    for (const std::string& line : waits.describe()) {
+      reporter->say("waits    " + line);
+    }
+    facts["waits_per_step"] = waits.per_watch();
   }
   run.finish(track::RunState::Finished, facts);
   return {};

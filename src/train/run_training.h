@@ -8,6 +8,7 @@
 #include "config/load.h"
 #include "core/file.h"
 #include "core/result.h"
+#include "gpu/plugin.h"
 
 namespace kedge::train {
 
@@ -18,6 +19,8 @@ struct TrainingOptions {
   std::int64_t stop_after_step = 0;  // 0: never
   std::set<std::string> dropped = {};
   Path restored_copy = {};  // where to write what was restored, before training; empty: nowhere
+  bool find_waits = false;  // tell which operations make a step wait for the device
+  gpu::Plugin* host_recorder = nullptr;  // on a CPU, to try what a GPU would record
 };
 
 // Makes everything the config names, or goes on with an unfinished run of it; trains, and leaves

@@ -30,7 +30,7 @@ at::Tensor StepGraphs::run(const Key& key, const std::function<at::Tensor()>& wo
     try {
       record(recording, work);
     } catch (const std::exception& error) {
-      warn("steps are not recorded as CUDA graphs: {}", first_line(error.what()));
+      warn("{} are not recorded as CUDA graphs: {}", what_, first_line(error.what()));
       plugin_ = nullptr;
       recordings_.clear();
       undo();

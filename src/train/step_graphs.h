@@ -1,6 +1,6 @@
-// StepGraphs does a training step's device work: as it comes the first times, recorded then, and
-// replayed with one launch from there on. What is recorded is exact: the same kernels with the
-// same numbers, and each step is done once.
+// StepGraphs does the device work of a training step, or of a batch of the validation: as it comes
+// the first times, recorded then, and replayed with one launch from there on. What is recorded is
+// exact: the same kernels with the same numbers, and each step is done once.
 #pragma once
 
 #include <compare>
@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include <ATen/core/Tensor.h>
 
@@ -28,8 +29,9 @@ class StepGraphs {
     auto operator<=>(const Key&) const = default;
   };
 
-  // Nothing is recorded without a plugin.
-  explicit StepGraphs(gpu::Plugin* plugin) : plugin_(plugin) {}
+  // Nothing is recorded without a plugin. `what` is what the user knows the work as.
+  explicit StepGraphs(gpu::Plugin* plugin, std::string what = "steps")
+      : plugin_(plugin), what_(std::move(what)) {}
 
   bool is_on() const { return plugin_ != nullptr; }
 
@@ -49,6 +51,7 @@ class StepGraphs {
   void record(Recording& recording, const std::function<at::Tensor()>& work);
 
   gpu::Plugin* plugin_;
+  std::string what_;
   std::map<Key, Recording> recordings_;
 };
 

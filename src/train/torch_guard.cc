@@ -31,7 +31,12 @@ Result<void> catch_torch(const std::function<Result<void>()>& work) {
     launch::show_phase(launch::RankPhase::Lost);
     return fail(ErrorKind::Unavailable, error.what(), "its own messages say why");
   } catch (const std::exception& error) {
-    return fail(ErrorKind::Io, "libtorch: " + nn::torch_message(error));
+    const std::string message = nn::torch_message(error);
+    // Its allocator for the CPU has no exception of its own.
+    if (message.find("DefaultCPUAllocator") != std::string::npos) {
+      return fail(ErrorKind::Unavailable, "this machine is out of memory: " + message, kMemoryHint);
+    }
+    return fail(ErrorKind::Io, "libtorch: " + message);
   }
 }
 

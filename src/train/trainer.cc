@@ -47,7 +47,7 @@ Trainer::Trainer(TrainerParts parts)
       state_(Best(is_more_better(), 0),
              Best(more_is_better(config_.early_stop.goal, config_.early_stop.metric),
                   config_.early_stop.delta)),
-      graphs_(why_not_recorded() ? nullptr : gpu::plugin()) {
+      graphs_(why_not_recorded() ? nullptr : parts.recorder) {
   if (config_.ema.decay > 0) {
     ema_.emplace(parts.model.parameters(), parts.model.buffers());
   }
@@ -55,7 +55,7 @@ Trainer::Trainer(TrainerParts parts)
     scaler_.emplace(parts.device);
   }
   mixup_share_ = at::zeros({}, at::TensorOptions(at::kFloat).device(parts.device));
-  if (parts.device.is_cuda()) {
+  if (!may_read_back()) {
     rate_.on_device = at::zeros_like(mixup_share_);
     if (scaler_ && parts.optimizer.can_skip_on_device()) {
       rate_.found_inf = scaler_->found_inf();

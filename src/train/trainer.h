@@ -38,6 +38,7 @@
 #include "train/step_graphs.h"
 #include "train/stop_rule.h"
 #include "train/trainer_state.h"
+#include "train/waits.h"
 
 namespace kedge::train {
 
@@ -61,6 +62,8 @@ struct TrainerParts {
   std::string data_digest;
   const StopRule& stop;
   const SimulatedCrash& crash;
+  gpu::Plugin* recorder = nullptr;  // records steps; null: nothing does
+  Waits* waits = nullptr;           // watches the device's part of each step
 };
 
 struct TrainSummary {
@@ -114,6 +117,7 @@ class Trainer {
   Result<void> at_step_boundary();
 
   // trainer_step.cc
+  bool may_read_back() const;
   Result<void> learn(const data::Batch& batch, std::int64_t group_size, bool is_last_of_group);
   at::Tensor learn_on_device(std::int64_t group_size, bool is_last_of_group);
   at::Tensor compute_loss(const Inputs& inputs);

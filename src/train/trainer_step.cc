@@ -14,11 +14,17 @@
 
 namespace kedge::train {
 
+// Only a CPU has no work queued that a step would wait for; and it does without where that is to
+// be shown.
+bool Trainer::may_read_back() const {
+  return parts_.device.is_cpu() && parts_.recorder == nullptr && parts_.waits == nullptr;
+}
+
 std::optional<std::string> Trainer::why_not_recorded() const {
-  if (!parts_.device.is_cuda() || !config_.train.graph) {
+  if (!config_.train.graph || (parts_.device.is_cpu() && parts_.recorder == nullptr)) {
     return "";
   }
-  if (gpu::plugin() == nullptr) {
+  if (parts_.recorder == nullptr) {
     return gpu::why_missing();
   }
   if (!parts_.optimizer.can_record()) {
@@ -51,7 +57,10 @@ Result<void> Trainer::learn(const data::Batch& batch, std::int64_t group_size,
   if (batch.count > 0) {
     parts_.make_inputs.stage(batch);
     draw_mixup_share();
-    const auto work = [&] { return learn_on_device(group_size, is_last_of_group); };
+    const auto work = [&] {
+      const Waits::Watch watch(parts_.waits);
+      return learn_on_device(group_size, is_last_of_group);
+    };
     const bool is_watched = is_last_of_group && is_watch_step(step);
     loss = is_watched ? work()
                       : graphs_.run({.inputs = parts_.make_inputs.staged_at(),
@@ -78,8 +87,7 @@ Result<void> Trainer::learn(const data::Batch& batch, std::int64_t group_size,
 at::Tensor Trainer::learn_on_device(std::int64_t group_size, bool is_last_of_group) {
   const Inputs inputs = parts_.make_inputs.make();
   const at::Tensor loss = compute_loss(inputs);
-  if (!parts_.device.is_cuda() && config_.train.stop_on_nan &&
-      !std::isfinite(loss.item<double>())) {
+  if (may_read_back() && config_.train.stop_on_nan && !std::isfinite(loss.item<double>())) {
     return loss.detach();  // the weights stay as they were when the loss was last good
   }
   at::Tensor scaled = group_size == 1 ? loss : loss / group_size;
