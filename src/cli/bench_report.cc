@@ -1,7 +1,7 @@
+// The measurements as text and as JSON.
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/bench.h"
 #include "cli/shared/text_table.h"
@@ -10,212 +10,183 @@
 namespace kedge::cli {
 namespace {
 
-// What training takes as it is configured: the faster of the two measurements.
-double base_of(const BenchReport& report) {
-  return std::max(report.ways.front().samples_per_s, report.ways.back().samples_per_s);
+using Rows = std::vector<std::vector<std::string>>;
+
+std::string per_second(double bytes_per_s) {
+  return render_bytes({static_cast<std::uint64_t>(bytes_per_s)}) + "/s";
 }
 
-// Differences below this factor are the machine's noise.
-double worth_saying(const BenchReport& report) {
-  const double slower =
-      std::min(report.ways.front().samples_per_s, report.ways.back().samples_per_s);
-  return std::max(1.1, base_of(report) / std::max(slower, 1e-9));
-}
-
-const TrainingSpeed* fastest(const std::vector<TrainingSpeed>& speeds) {
-  const TrainingSpeed* best = nullptr;
+std::string render_speeds(const std::string& title, const std::vector<TrainingSpeed>& speeds,
+                          double base) {
+  Rows rows = {{title, "samples/s", "", "peak memory"}};
   for (const TrainingSpeed& speed : speeds) {
-    if (!speed.problem && (best == nullptr || speed.samples_per_s > best->samples_per_s)) {
-      best = &speed;
+    if (speed.problem) {
+      rows.push_back({speed.label, *speed.problem, "", ""});
+    } else {
+      rows.push_back({speed.label, render_count(speed.samples_per_s),
+                      fmt::format("{:.2f}x", speed.samples_per_s / std::max(base, 1e-9)),
+                      render_bytes({speed.peak_memory_bytes})});
     }
   }
-  return best;
+  return render_table(rows);
 }
 
-std::string change_of(const TrainingSpeed& speed) {
-  return speed.keys.empty() ? "" : speed.keys.front();
-}
-
-void advise_on_loader(const BenchReport& report, std::vector<std::string>& advice) {
-  const double needed = base_of(report);
-  const auto best = std::ranges::max_element(report.loader, {}, &LoaderSpeed::samples_per_s);
-  if (best == report.loader.end()) {
-    return;
-  }
-  if (best->samples_per_s < 1.1 * needed) {
-    advice.push_back(fmt::format(
-        "the loader is the limit: {} samples/s at best, training uses {}. Smaller images, fewer "
-        "transforms, a faster disk, or images decoded once (`resize` first) help",
-        render_count(best->samples_per_s), render_count(needed)));
-  }
-  const auto enough = std::ranges::find_if(
-      report.loader, [&](const LoaderSpeed& speed) { return speed.samples_per_s >= 1.5 * needed; });
-  if (enough != report.loader.end()) {
-    advice.push_back(fmt::format("loader.workers={} gives {:.1f} times what training takes",
-                                 enough->workers, enough->samples_per_s / std::max(needed, 1e-9)));
-  }
-}
-
-std::vector<std::string> row_of(const TrainingSpeed& speed, double base) {
-  if (speed.problem) {
-    return {speed.label, *speed.problem, "", ""};
-  }
-  return {speed.label, render_count(speed.samples_per_s),
-          fmt::format("{:.2f}x", speed.samples_per_s / std::max(base, 1e-9)),
-          render_bytes({speed.peak_memory_bytes})};
-}
-
-nlohmann::json json_of(const TrainingSpeed& speed) {
-  nlohmann::json json = {{"label", speed.label}, {"keys", speed.keys}};
-  if (speed.problem) {
-    json["problem"] = *speed.problem;
-  } else {
-    json["samples_per_s"] = speed.samples_per_s;
-    json["peak_memory_bytes"] = speed.peak_memory_bytes;
-  }
-  return json;
-}
-
-struct Bar {
-  std::string label;
-  double value = 0;
-  std::string text;
-};
-
-std::string escape_html(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    out += c == '<' ? "&lt;" : c == '&' ? "&amp;" : std::string(1, c);
-  }
-  return out;
-}
-
-std::string render_bars(const std::string& title, const std::vector<Bar>& bars) {
-  constexpr int kRow = 26;
-  constexpr int kLabel = 190;
-  constexpr int kWidth = 460;
-  double most = 1e-9;
-  for (const Bar& bar : bars) {
-    most = std::max(most, bar.value);
-  }
-  std::string svg = fmt::format("<h2>{}</h2>\n<svg width=\"860\" height=\"{}\">\n",
-                                escape_html(title), kRow * bars.size());
-  int y = 0;
-  for (const Bar& bar : bars) {
-    svg += fmt::format(
-        "<text x=\"0\" y=\"{}\">{}</text><rect x=\"{}\" y=\"{}\" width=\"{:.0f}\" "
-        "height=\"16\"/><text x=\"{:.0f}\" y=\"{}\">{}</text>\n",
-        y + 17, escape_html(bar.label), kLabel, y + 4, kWidth * bar.value / most,
-        kLabel + kWidth * bar.value / most + 8, y + 17, escape_html(bar.text));
-    y += kRow;
-  }
-  return svg + "</svg>\n";
-}
-
-std::vector<Bar> bars_of(const std::vector<TrainingSpeed>& speeds) {
-  std::vector<Bar> bars;
-  for (const TrainingSpeed& speed : speeds) {
-    bars.push_back({speed.label, speed.samples_per_s,
-                    speed.problem
-                        ? *speed.problem
-                        : fmt::format("{} samples/s, {}", render_count(speed.samples_per_s),
-                                      render_bytes({speed.peak_memory_bytes}))});
-  }
-  return bars;
-}
-
-}  // namespace
-
-std::vector<std::string> advise(const BenchReport& report) {
-  std::vector<std::string> advice;
-  const double base = base_of(report);
-  const TrainingSpeed* way = fastest(report.ways);
-  if (way != nullptr && way->samples_per_s > worth_saying(report) * base) {
-    advice.push_back(
-        fmt::format("{} is {:.1f} times as fast", change_of(*way), way->samples_per_s / base));
-  }
-  const TrainingSpeed* batch = fastest(report.batches);
-  if (batch != nullptr && batch->samples_per_s > worth_saying(report) * base) {
-    advice.push_back(
-        fmt::format("{} is {:.1f} times as fast; the learning rate may have to "
-                    "follow it",
-                    change_of(*batch), batch->samples_per_s / base));
-  }
-  advise_on_loader(report, advice);
-  if (!report.batches.empty() && report.batches.back().problem) {
-    advice.push_back(fmt::format("{}: {}. train.accumulate gives the same step in smaller parts",
-                                 report.batches.back().label, *report.batches.back().problem));
-  }
-  return advice;
-}
-
-std::string render_text(const BenchReport& report) {
-  const double base = base_of(report);
-  std::string text = fmt::format("device   {}\n\n", report.device);
-  std::vector<std::vector<std::string>> rows = {{"loader workers", "samples/s", "decoded"}};
-  for (const LoaderSpeed& speed : report.loader) {
+std::string render_loader(const LoaderReport& report) {
+  Rows rows = {{"loader workers", "samples/s", "decoded", "first batch", "longest wait"}};
+  for (const LoaderSpeed& speed : report.speeds) {
     rows.push_back({std::to_string(speed.workers), render_count(speed.samples_per_s),
-                    render_bytes({static_cast<std::uint64_t>(speed.bytes_per_s)}) + "/s"});
+                    per_second(speed.bytes_per_s), render_seconds({speed.first_batch_s}),
+                    render_seconds({speed.longest_wait_s})});
   }
-  text += render_table(rows) + "\n";
-  for (const auto* speeds : {&report.ways, &report.batches}) {
-    rows = {{speeds == &report.ways ? "training" : "batch size", "samples/s", "", "peak memory"}};
-    for (const TrainingSpeed& speed : *speeds) {
-      rows.push_back(row_of(speed, base));
-    }
-    text += render_table(rows) + "\n";
+  return render_table(rows);
+}
+
+// `samples_per_s` is what is wanted of the storage.
+std::string render_storage(const LoaderReport& report, double samples_per_s) {
+  const double per_sample = report.speeds.empty() ? 0 : report.speeds.back().read_bytes_per_sample;
+  std::string text;
+  if (per_sample < 1) {
+    text = "storage  the samples are in memory: nothing is read while training\n";
+  } else {
+    text = fmt::format("storage  {} are read for a sample, {} at {} samples/s\n",
+                       render_bytes({static_cast<std::uint64_t>(per_sample)}),
+                       per_second(per_sample * samples_per_s), render_count(samples_per_s));
   }
-  if (const double noise = worth_saying(report); noise > 1.2) {
-    text += fmt::format(
-        "noise    the same config measured twice differs by a factor of {:.1f}: "
-        "smaller differences mean nothing\n",
-        noise);
+  if (const auto& storage = report.storage) {
+    text += fmt::format("         {} gives {}, {} files/s{}\n", storage->place.string(),
+                        per_second(storage->bytes_per_s()), render_count(storage->files_per_s()),
+                        storage->cached_share > 0.5 ? " (out of the machine's memory)" : "");
   }
-  for (const std::string& line : advise(report)) {
+  return text;
+}
+
+std::string render_waits(const BenchReport& report) {
+  if (!report.waits) {
+    return "";
+  }
+  if (report.waits->empty()) {
+    return "waits    none: a step reads nothing back from the device\n";
+  }
+  std::string text;
+  for (const StepWait& wait : *report.waits) {
+    text += fmt::format("waits    {} {:.1f} times a step\n", wait.operation, wait.per_step);
+  }
+  return text;
+}
+
+std::string render_advice(const std::vector<std::string>& advice) {
+  std::string text;
+  for (const std::string& line : advice) {
     text += "advice   " + line + "\n";
   }
   return text;
 }
 
+nlohmann::json json_of(const std::vector<TrainingSpeed>& speeds) {
+  nlohmann::json all = nlohmann::json::array();
+  for (const TrainingSpeed& speed : speeds) {
+    nlohmann::json json = {
+        {"label", speed.label}, {"keys", speed.keys}, {"batch_size", speed.batch_size}};
+    if (speed.problem) {
+      json["problem"] = *speed.problem;
+    } else {
+      json["samples_per_s"] = speed.samples_per_s;
+      json["peak_memory_bytes"] = speed.peak_memory_bytes;
+      json["data_share"] = speed.data_share;
+    }
+    all.push_back(std::move(json));
+  }
+  return all;
+}
+
+nlohmann::json json_of(const LoaderReport& report) {
+  nlohmann::json json = {{"samples", report.samples}, {"workers", nlohmann::json::array()}};
+  for (const LoaderSpeed& speed : report.speeds) {
+    json["workers"].push_back({{"workers", speed.workers},
+                               {"samples_per_s", speed.samples_per_s},
+                               {"bytes_per_s", speed.bytes_per_s},
+                               {"first_batch_s", speed.first_batch_s},
+                               {"longest_wait_s", speed.longest_wait_s},
+                               {"read_bytes_per_sample", speed.read_bytes_per_sample}});
+  }
+  if (const auto& storage = report.storage) {
+    json["storage"] = {{"place", storage->place.string()},
+                       {"bytes_per_s", storage->bytes_per_s()},
+                       {"files_per_s", storage->files_per_s()},
+                       {"cached_share", storage->cached_share}};
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string render_text(const BenchReport& report) {
+  const double base = base_of(report);
+  std::string text = fmt::format("device   {}\n\n", report.device);
+  text += render_loader(report.loader) + "\n";
+  text += render_speeds("training", report.ways, base) + "\n";
+  text += render_speeds("batch size", report.batches, base) + "\n";
+  if (!report.why_no_larger.empty()) {
+    text += "largest  " + report.why_no_larger + "\n";
+  }
+  text += render_storage(report.loader, base) + render_waits(report);
+  if (const double noise = noise_of(report); noise > 1.2) {
+    text += fmt::format(
+        "noise    the same config measured twice differs by a factor of {:.1f}: "
+        "smaller differences mean nothing\n",
+        noise);
+  }
+  return text + render_advice(advise(report));
+}
+
+std::string render_text(const LoaderReport& report) {
+  const double rate = report.speeds.empty() ? 0 : report.speeds.front().samples_per_s;
+  return render_loader(report) + "\n" + render_storage(report, rate) +
+         render_advice(advise(report));
+}
+
+std::string render_text(const BatchSearch& search) {
+  double most = 0;
+  for (const TrainingSpeed& speed : search.tried) {
+    most = std::max(most, speed.samples_per_s);
+  }
+  std::string text = fmt::format("device   {}\n\n", search.device);
+  text += render_speeds("batch size", search.tried, most) + "\n";
+  if (!search.why_no_larger.empty()) {
+    text += "largest  " + search.why_no_larger + "\n";
+  }
+  return text + fmt::format(
+                    "best     loader.batch_size={}, the smallest within 5% of the "
+                    "fastest; the learning rate may have to follow\n",
+                    search.best);
+}
+
 std::string render_json(const BenchReport& report) {
   nlohmann::json json = {{"device", report.device},
-                         {"loader", nlohmann::json::array()},
-                         {"ways", nlohmann::json::array()},
-                         {"batches", nlohmann::json::array()},
+                         {"loader", json_of(report.loader)},
+                         {"ways", json_of(report.ways)},
+                         {"batches", json_of(report.batches)},
+                         {"why_no_larger", report.why_no_larger},
+                         {"waits_per_step", nlohmann::json::object()},
                          {"advice", advise(report)}};
-  for (const LoaderSpeed& speed : report.loader) {
-    json["loader"].push_back({{"workers", speed.workers},
-                              {"samples_per_s", speed.samples_per_s},
-                              {"bytes_per_s", speed.bytes_per_s}});
-  }
-  for (const TrainingSpeed& speed : report.ways) {
-    json["ways"].push_back(json_of(speed));
-  }
-  for (const TrainingSpeed& speed : report.batches) {
-    json["batches"].push_back(json_of(speed));
+  for (const StepWait& wait : report.waits.value_or(std::vector<StepWait>())) {
+    json["waits_per_step"][wait.operation] = wait.per_step;
   }
   return json.dump();
 }
 
-std::string render_html(const BenchReport& report) {
-  std::vector<Bar> loader;
-  for (const LoaderSpeed& speed : report.loader) {
-    loader.push_back({fmt::format("{} workers", speed.workers), speed.samples_per_s,
-                      render_count(speed.samples_per_s) + " samples/s"});
-  }
-  std::string html =
-      "<!doctype html><meta charset=\"utf-8\"><title>kedge bench</title>\n"
-      "<style>body{font:15px/1.5 system-ui,sans-serif;margin:2rem;max-width:60rem}"
-      "svg{font-size:13px}rect{fill:#3b6fb6}"
-      "@media(prefers-color-scheme:dark){body{background:#16181d;color:#e6e6e6}"
-      "svg text{fill:#e6e6e6}rect{fill:#6ea0e6}}</style>\n";
-  html += fmt::format("<h1>kedge bench</h1>\n<p>{}</p>\n<ul>\n", escape_html(report.device));
-  for (const std::string& line : advise(report)) {
-    html += fmt::format("<li>{}</li>\n", escape_html(line));
-  }
-  html += "</ul>\n" + render_bars("The loader alone", loader);
-  html += render_bars("Training", bars_of(report.ways));
-  return html + render_bars("Training by batch size", bars_of(report.batches));
+std::string render_json(const LoaderReport& report) {
+  nlohmann::json json = json_of(report);
+  json["advice"] = advise(report);
+  return json.dump();
+}
+
+std::string render_json(const BatchSearch& search) {
+  return nlohmann::json({{"device", search.device},
+                         {"batches", json_of(search.tried)},
+                         {"best", search.best},
+                         {"why_no_larger", search.why_no_larger}})
+      .dump();
 }
 
 }  // namespace kedge::cli
