@@ -110,7 +110,7 @@ struct LoaderConfig {
     s.field("pin_memory", pin_memory, "page-locked batches for faster copies; empty: with a GPU");
     s.field("resident", resident,
             "keep all images in the memory of the device that trains and cut batches there; empty: "
-            "on a GPU, where they fit and the transforms only move pixels");
+            "on a GPU, where they fit and it can do the random transforms (all but resized_crop)");
     s.field("shuffle", shuffle, "a new order of the training samples every epoch");
     s.field("drop_last", drop_last, "leave out a last batch that is not full");
   }

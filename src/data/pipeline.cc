@@ -54,6 +54,7 @@ void Pipeline::apply_fixed(Image& image) const {
 
 bool Pipeline::can_place() const {
   int crops = 0;
+  int colours = 0;
   int cuts = 0;
   for (std::size_t i = fixed_; i < transforms_.size(); ++i) {
     switch (transforms_[i]->placing()) {
@@ -62,9 +63,14 @@ bool Pipeline::can_place() const {
       case Placing::Mirror:
         break;
       case Placing::Crop:
-        // What one crop cut away must stay black in the padding of the next, and a cut before a
-        // crop has another mean colour.
-        if (++crops > 1 || cuts > 0) {
+        // What one crop cut away must stay black in the padding of the next, and before a crop
+        // contrast and cuts have another mean colour.
+        if (++crops > 1 || colours > 0 || cuts > 0) {
+          return false;
+        }
+        break;
+      case Placing::Colour:
+        if (++colours > 1 || cuts > 0) {
           return false;
         }
         break;

@@ -59,16 +59,19 @@ TEST(Transforms, center_crop_cuts_and_pads_as_torchvision_does) {
 }
 
 TEST(Transforms, jitter_changes_colours_as_torchvision_does) {
-  const auto changed = [](void (*change)(Image&, double), double factor) {
+  using Step = Colours::Step;
+  const auto changed = [](Step step, float factor) {
+    Colours colours{.order = 0, .brightness = factor, .contrast = factor, .saturation = factor};
+    colours.add(step);
     Image image = load("rgb.png");
-    change(image, factor);
+    change_colours(colours, image.channels, image.pixels);
     return image;
   };
-  expect_same(changed(change_brightness, 1.4), load("brightness.png"));
-  expect_same(changed(change_contrast, 0.6), load("contrast.png"));
-  expect_same(changed(change_contrast, 1.7), load("contrast_more.png"));
-  expect_same(changed(change_saturation, 1.8), load("saturation.png"));
-  expect_same(changed(change_saturation, 0.3), load("saturation_less.png"));
+  expect_same(changed(Step::Brightness, 1.4F), load("brightness.png"));
+  expect_same(changed(Step::Contrast, 0.6F), load("contrast.png"));
+  expect_same(changed(Step::Contrast, 1.7F), load("contrast_more.png"));
+  expect_same(changed(Step::Saturation, 1.8F), load("saturation.png"));
+  expect_same(changed(Step::Saturation, 0.3F), load("saturation_less.png"));
 }
 
 TEST(Transforms, jitter_of_nothing_changes_nothing_and_of_something_does) {

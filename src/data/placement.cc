@@ -1,8 +1,19 @@
 #include "data/placement.h"
 
 #include <algorithm>
+#include <cstddef>
+
+#include "data/internal/jitter.h"
 
 namespace kedge::data {
+
+void Colours::add(Step last) {
+  unsigned at = 0;
+  while (step(static_cast<int>(at)) != Step::None) {
+    ++at;
+  }
+  order |= static_cast<std::int32_t>(static_cast<unsigned>(last) << (2 * at));
+}
 
 void Placement::crop(std::int32_t crop_top, std::int32_t crop_left, std::int32_t new_height,
                      std::int32_t new_width) {
@@ -65,6 +76,8 @@ void render(const Placement& placement, const ImageShape& shape, const std::uint
       }
     }
   }
+  const std::int64_t count = std::int64_t{placement.height} * placement.width * channels;
+  change_colours(placement.colours, channels, {out, static_cast<std::size_t>(count)});
   paint_cut(placement, channels, out);
 }
 

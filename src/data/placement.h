@@ -14,6 +14,25 @@ namespace kedge::data {
 // output's mean colour: the paper (arXiv:1708.04552) takes the data set's, which is 0 after
 // normalisation, but 8-bit pixels come before it. GPU kernels read this struct: plain 32-bit
 // numbers.
+// Changes of colour, one after the other.
+struct Colours {
+  enum class Step : std::uint8_t { None, Brightness, Contrast, Saturation };
+
+  static constexpr int kSteps = 3;
+
+  std::int32_t order = 0;  // two bits for each step, the first in the lowest
+  float brightness = 1;
+  float contrast = 1;
+  float saturation = 1;
+
+  Step step(int i) const {
+    return static_cast<Step>(static_cast<std::uint32_t>(order) >> (2U * static_cast<unsigned>(i)) &
+                             3U);
+  }
+
+  void add(Step last);
+};
+
 struct Placement {
   std::int32_t index = 0;   // of the sample in its data set
   std::int32_t height = 0;  // of the output
@@ -27,6 +46,7 @@ struct Placement {
   std::int32_t cut_bottom = 0;
   std::int32_t cut_right = 0;
   std::int32_t reflect = 0;  // 0 or 1
+  Colours colours = {};      // changed before the cut is painted
 
   void crop(std::int32_t crop_top, std::int32_t crop_left, std::int32_t new_height,
             std::int32_t new_width);
@@ -49,10 +69,10 @@ void paint_cut(const Placement& placement, std::int64_t channels, std::uint8_t* 
 void render(const Placement& placement, const ImageShape& shape, const std::uint8_t* source,
             std::uint8_t* out);
 
-static_assert(sizeof(Placement) == 12 * sizeof(std::int32_t));
+static_assert(sizeof(Placement) == 16 * sizeof(std::int32_t));
 
 // What a transform does to a placement. A list of transforms can be placed when it has at most one
-// crop and at most one cut, the cut after the crop.
-enum class Placing : std::uint8_t { None, Mirror, Crop, Cut };
+// crop, one change of colours and one cut, in this order.
+enum class Placing : std::uint8_t { None, Mirror, Crop, Colour, Cut };
 
 }  // namespace kedge::data

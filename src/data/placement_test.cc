@@ -64,6 +64,9 @@ TEST(Placement, gives_the_pixels_that_the_transforms_give) {
   expect_placed_as_applied({"random_crop 9 2", "cutout 5", "flip", "vflip"}, image);
   expect_placed_as_applied({"flip", "center_crop 7"}, image);
   expect_placed_as_applied({"cutout 4"}, noise(9, 9, 1));
+  expect_placed_as_applied({"jitter 0.4 0.4 0.4"}, image);
+  expect_placed_as_applied({"random_crop 10 3", "jitter 0.9 0 2", "flip", "cutout 4"}, image);
+  expect_placed_as_applied({"vflip", "jitter 0.5 0.5 0.5", "flip"}, noise(9, 9, 1));
 }
 
 TEST(Placement, steps_before_the_first_random_one_are_applied_once) {
@@ -75,7 +78,10 @@ TEST(Placement, what_only_moving_pixels_can_do_is_not_placed) {
   const auto can_place = [](const std::vector<std::string>& steps) {
     return Pipeline::parse(steps)->can_place();
   };
-  EXPECT_FALSE(can_place({"jitter 0.1 0.1 0.1"}));
+  EXPECT_TRUE(can_place({"random_crop 8 2", "jitter 0.1 0.1 0.1", "cutout 3"}));
+  EXPECT_FALSE(can_place({"jitter 0.1 0.1 0.1", "random_crop 8 2"}));
+  EXPECT_FALSE(can_place({"cutout 3", "jitter 0.1 0.1 0.1"}));
+  EXPECT_FALSE(can_place({"jitter 0.1 0.1 0.1", "flip", "jitter 0.1 0.1 0.1"}));
   EXPECT_FALSE(can_place({"flip", "resize 8 8"}));
   EXPECT_FALSE(can_place({"random_crop 8 2", "random_crop 6 2"}));
   EXPECT_FALSE(can_place({"cutout 3", "random_crop 8 2"}));

@@ -13,10 +13,20 @@ constexpr unsigned kThreads = 256;
 
 // A block makes one image. The output's strides let one kernel write both memory layouts.
 constexpr char kSource[] = R"cuda(
-struct Placement {  // data/placement.h
+struct Colours {  // data/placement.h
+  int order;
+  float brightness, contrast, saturation;
+};
+
+struct Placement {
   int index, height, width, top, left, step_y, step_x, cut_top, cut_left, cut_bottom, cut_right;
   int reflect;
+  Colours colours;
 };
+
+constexpr int kBrightness = 1;  // Colours::Step
+constexpr int kContrast = 2;
+constexpr int kMostChannels = 4;
 
 struct Source {
   const uint8* pixels;
@@ -44,31 +54,117 @@ __device__ __forceinline__ int source_value(const Source& source, const Placemen
   return source.pixels[(image + from_y * source.width + from_x) * source.channels + c];
 }
 
+// As PIL blends: in single precision, with a rounding after each operation, cut off at the end.
+__device__ __forceinline__ int blend(int from, int to, float factor) {
+  const float value = __fadd_rn(static_cast<float>(from),
+                                __fmul_rn(factor, static_cast<float>(to - from)));
+  return static_cast<int>(fminf(fmaxf(value, 0.0f), 255.0f));
+}
+
+__device__ __forceinline__ int luma(const int* rgb) {
+  return static_cast<int>((rgb[0] * 19595u + rgb[1] * 38470u + rgb[2] * 7471u + 0x8000u) >> 16);
+}
+
+// One pixel of the output, its colours changed by all steps, or by those before contrast, which
+// needs `mean`, the whole image's.
+__device__ void coloured_pixel(const Source& source, const Placement& p, int y, int x,
+                               bool is_before_contrast, int mean, int* pixel) {
+  for (int c = 0; c < source.channels; ++c) {
+    pixel[c] = source_value(source, p, y, x, c);
+  }
+  for (int order = p.colours.order; order != 0; order >>= 2) {
+    const int step = order & 3;
+    int from = 0;
+    float factor = p.colours.brightness;
+    if (step == kContrast) {
+      if (is_before_contrast) {
+        return;
+      }
+      from = mean;
+      factor = p.colours.contrast;
+    } else if (step != kBrightness) {
+      if (source.channels != 3) {
+        continue;
+      }
+      from = luma(pixel);
+      factor = p.colours.saturation;
+    }
+    for (int c = 0; c < source.channels; ++c) {
+      pixel[c] = blend(from, pixel[c], factor);
+    }
+  }
+}
+
+__device__ __forceinline__ void add_to(unsigned* total, unsigned sum) {
+  for (int offset = 16; offset > 0; offset /= 2) {
+    sum += __shfl_down_sync(0xffffffffu, sum, offset);
+  }
+  if (threadIdx.x % 32 == 0) {
+    atomicAdd(total, sum);
+  }
+}
+
+// The grey that contrast is measured from; 0 where contrast is not changed. All threads must call.
+__device__ int contrast_mean(const Source& source, const Placement& p, unsigned* total) {
+  bool has_contrast = false;
+  for (int order = p.colours.order; order != 0; order >>= 2) {
+    has_contrast = has_contrast || (order & 3) == kContrast;
+  }
+  if (!has_contrast) {
+    return 0;
+  }
+  if (threadIdx.x == 0) {
+    *total = 0;
+  }
+  __syncthreads();
+  const int count = p.height * p.width;
+  const bool is_rgb = source.channels == 3;
+  unsigned sum = 0;
+  for (int i = threadIdx.x; i < count; i += blockDim.x) {
+    int pixel[kMostChannels];
+    coloured_pixel(source, p, i / p.width, i % p.width, true, 0, pixel);
+    for (int c = 0; c < (is_rgb ? 1 : source.channels); ++c) {
+      sum += is_rgb ? luma(pixel) : pixel[c];
+    }
+  }
+  add_to(total, sum);
+  __syncthreads();
+  const double values = static_cast<double>(is_rgb ? count : count * source.channels);
+  return static_cast<int>(static_cast<double>(*total) / values + 0.5);
+}
+
+__device__ __forceinline__ int output_value(const Source& source, const Placement& p, int mean,
+                                            int y, int x, int c) {
+  if (p.colours.order == 0) {
+    return source_value(source, p, y, x, c);
+  }
+  int pixel[kMostChannels];
+  coloured_pixel(source, p, y, x, false, mean, pixel);
+  return pixel[c];
+}
+
 template <typename T>
 __device__ void place(const uint8* pixels, int height, int width, int channels,
                       const Placement* placements, const float* scale, const float* shift, T* out,
                       int64 stride_n, int64 stride_c, int64 stride_h, int64 stride_w) {
   const Source source = {pixels, height, width, channels};
   const Placement p = placements[blockIdx.x];
-  __shared__ unsigned sums[4];
+  __shared__ unsigned luma_sum;
+  __shared__ unsigned sums[kMostChannels];
+  const int mean = contrast_mean(source, p, &luma_sum);
   const bool has_cut = p.cut_top < p.cut_bottom && p.cut_left < p.cut_right;
   const int count = p.height * p.width;
   if (has_cut) {
-    if (threadIdx.x < 4) {
+    if (threadIdx.x < kMostChannels) {
       sums[threadIdx.x] = 0;
     }
     __syncthreads();
     for (int c = 0; c < channels; ++c) {
       unsigned sum = 0;
       for (int i = threadIdx.x; i < count; i += blockDim.x) {
-        sum += source_value(source, p, i / p.width, i % p.width, c);
+        sum += output_value(source, p, mean, i / p.width, i % p.width, c);
       }
-      for (int offset = 16; offset > 0; offset /= 2) {
-        sum += __shfl_down_sync(0xffffffffu, sum, offset);
-      }
-      if (threadIdx.x % 32 == 0) {
-        atomicAdd(&sums[c], sum);
-      }
+      add_to(&sums[c], sum);
     }
     __syncthreads();
   }
@@ -79,7 +175,7 @@ __device__ void place(const uint8* pixels, int height, int width, int channels,
     const bool is_cut = has_cut && y >= p.cut_top && y < p.cut_bottom && x >= p.cut_left &&
                         x < p.cut_right;
     const int value = is_cut ? static_cast<int>((sums[c] + count / 2) / count)
-                             : source_value(source, p, y, x, c);
+                             : output_value(source, p, mean, y, x, c);
     // Two roundings, as the operations on tensors have.
     const float normal =
         __fadd_rn(__fmul_rn(static_cast<float>(value), scale[c]), shift[c]);

@@ -1,5 +1,5 @@
-// Cuts a batch out of images that are all in the GPU's memory: gathered, cropped, mirrored, painted
-// over, normalised and converted in one kernel.
+// Cuts a batch out of images that are all in the GPU's memory: gathered, cropped, mirrored, their
+// colours changed, painted over, normalised and converted in one kernel.
 #pragma once
 
 #include <memory>

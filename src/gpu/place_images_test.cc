@@ -66,7 +66,10 @@ TEST(PlaceImages, gives_the_bits_that_rendering_gives) {
                                                 {"flip", "random_crop 8 3"},
                                                 {"flip alternating", "random_crop 10 4 reflect"},
                                                 {"random_crop 9 2", "vflip", "cutout 4"},
-                                                {"random_crop 16 5 reflect", "cutout 6", "flip"}}) {
+                                                {"random_crop 16 5 reflect", "cutout 6", "flip"},
+                                                {"jitter 0.4 0.4 0.4"},
+                                                {"random_crop 8 2", "jitter 0.8 0.3 2", "cutout 3"},
+                                                {"flip", "jitter 0 0.7 0", "vflip"}}) {
     const std::vector<data::Placement> placements = make_placements(steps);
     at::Tensor bytes =
         torch::empty({kBatch * static_cast<std::int64_t>(sizeof(data::Placement))}, at::kByte);

@@ -38,7 +38,7 @@ std::optional<std::string> why_not_resident(const data::Dataset& dataset,
     return "it is not made of images";
   }
   if (!pipeline.can_place()) {
-    return "its transforms do more than move pixels";
+    return "its transforms do more than the device can";
   }
   return std::nullopt;
 }

@@ -20,41 +20,56 @@ std::uint8_t luma(const std::uint8_t* rgb) {
                                    16U);
 }
 
-bool is_rgb(const Image& image) {
-  return image.channels == 3;
+bool is_rgb(std::int64_t channels) {
+  return channels == 3;
 }
 
-void blend_from(Image& image, std::uint8_t from, double factor) {
-  for (std::uint8_t& pixel : image.pixels) {
-    pixel = blend(from, pixel, static_cast<float>(factor));
+void blend_from(std::span<std::uint8_t> pixels, std::uint8_t from, float factor) {
+  for (std::uint8_t& pixel : pixels) {
+    pixel = blend(from, pixel, factor);
+  }
+}
+
+// The grey that contrast is measured from.
+std::uint8_t mean_of(std::span<const std::uint8_t> pixels, std::int64_t channels) {
+  std::uint64_t sum = 0;
+  const std::size_t step = is_rgb(channels) ? 3 : 1;
+  for (std::size_t i = 0; i < pixels.size(); i += step) {
+    sum += is_rgb(channels) ? luma(&pixels[i]) : pixels[i];
+  }
+  const std::size_t count = pixels.size() / step;
+  const double mean = count == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(count);
+  return static_cast<std::uint8_t>(mean + 0.5);
+}
+
+void change_saturation(std::span<std::uint8_t> pixels, std::int64_t channels, float factor) {
+  if (!is_rgb(channels)) {
+    return;
+  }
+  for (std::size_t i = 0; i < pixels.size(); i += 3) {
+    const std::uint8_t grey = luma(&pixels[i]);
+    for (std::size_t c = 0; c < 3; ++c) {
+      pixels[i + c] = blend(grey, pixels[i + c], factor);
+    }
   }
 }
 
 }  // namespace
 
-void change_brightness(Image& image, double factor) {
-  blend_from(image, 0, factor);
-}
-
-void change_contrast(Image& image, double factor) {
-  std::uint64_t sum = 0;
-  const std::size_t step = is_rgb(image) ? 3 : 1;
-  for (std::size_t i = 0; i < image.pixels.size(); i += step) {
-    sum += is_rgb(image) ? luma(&image.pixels[i]) : image.pixels[i];
-  }
-  const std::size_t count = image.pixels.size() / step;
-  const double mean = count == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(count);
-  blend_from(image, static_cast<std::uint8_t>(mean + 0.5), factor);
-}
-
-void change_saturation(Image& image, double factor) {
-  if (!is_rgb(image)) {
-    return;
-  }
-  for (std::size_t i = 0; i < image.pixels.size(); i += 3) {
-    const std::uint8_t grey = luma(&image.pixels[i]);
-    for (std::size_t c = 0; c < 3; ++c) {
-      image.pixels[i + c] = blend(grey, image.pixels[i + c], static_cast<float>(factor));
+void change_colours(const Colours& colours, std::int64_t channels, std::span<std::uint8_t> pixels) {
+  for (int i = 0; i < Colours::kSteps; ++i) {
+    switch (colours.step(i)) {
+      case Colours::Step::None:
+        return;
+      case Colours::Step::Brightness:
+        blend_from(pixels, 0, colours.brightness);
+        break;
+      case Colours::Step::Contrast:
+        blend_from(pixels, mean_of(pixels, channels), colours.contrast);
+        break;
+      case Colours::Step::Saturation:
+        change_saturation(pixels, channels, colours.saturation);
+        break;
     }
   }
 }

@@ -1,13 +1,15 @@
-// Brightness, contrast and saturation by a factor, with the pixels that PIL's ImageEnhance (and so
-// torchvision's ColorJitter on PIL images) gives. Factor 1 changes nothing.
+// Colours are changed with the pixels that PIL's ImageEnhance (and so torchvision's ColorJitter on
+// PIL images) gives. Factor 1 changes nothing.
 #pragma once
 
-#include "data/dataset.h"
+#include <cstdint>
+#include <span>
+
+#include "data/placement.h"
 
 namespace kedge::data {
 
-void change_brightness(Image& image, double factor);
-void change_contrast(Image& image, double factor);
-void change_saturation(Image& image, double factor);  // grey images stay as they are
+// In place; grey images have no saturation to change.
+void change_colours(const Colours& colours, std::int64_t channels, std::span<std::uint8_t> pixels);
 
 }  // namespace kedge::data

@@ -25,24 +25,39 @@ class Jitter : public Transform {
       : strengths_{strengths[0], strengths[1], strengths[2]} {}
 
   void apply(Image& image, Visit& visit) const override {
-    using Change = void (*)(Image&, double);
-    const std::array<Change, 3> changes = {change_brightness, change_contrast, change_saturation};
-    std::array<std::size_t, 3> order = {0, 1, 2};
-    for (std::size_t i = order.size(); i > 1; --i) {
-      std::swap(order[i - 1], order[visit.random.below(i)]);
-    }
-    for (const std::size_t i : order) {
-      const double strength = strengths_[i];
-      const double factor = visit.random.uniform(std::max(0.0, 1 - strength), 1 + strength);
-      if (strength > 0) {
-        changes[i](image, factor);
-      }
-    }
+    change_colours(draw(visit.random), image.channels, image.pixels);
   }
 
   bool is_random() const override { return true; }
 
+  Placing placing() const override { return Placing::Colour; }
+
+  void place(Placement& placement, Visit& visit) const override {
+    placement.colours = draw(visit.random);
+  }
+
  private:
+  Colours draw(Random& random) const {
+    using Step = Colours::Step;
+    Colours colours;
+    const std::array<Step, 3> steps = {Step::Brightness, Step::Contrast, Step::Saturation};
+    const std::array<float*, 3> factors = {&colours.brightness, &colours.contrast,
+                                           &colours.saturation};
+    std::array<std::size_t, 3> order = {0, 1, 2};
+    for (std::size_t i = order.size(); i > 1; --i) {
+      std::swap(order[i - 1], order[random.below(i)]);
+    }
+    for (const std::size_t i : order) {
+      const double strength = strengths_[i];
+      const double factor = random.uniform(std::max(0.0, 1 - strength), 1 + strength);
+      if (strength > 0) {
+        *factors[i] = static_cast<float>(factor);
+        colours.add(steps[i]);
+      }
+    }
+    return colours;
+  }
+
   std::array<double, 3> strengths_;
 };
 
