@@ -78,6 +78,7 @@ Result<launch::ScalePoint> measure(const Trial& trial, std::int64_t ranks) {
   for (const std::string& value :
        {fmt::format("dist.ranks={}", ranks), fmt::format("train.max_steps={}", trial.steps),
         fmt::format("track.dir={}", trial.folder.string()), "run.id=" + id,
+        std::string("dist.nodes=1"), std::string("dist.min_nodes=0"), std::string("dist.endpoint="),
         std::string("resume=never"), std::string("checkpoint.enabled=false"),
         std::string("train.eval_every=0"), std::string("track.server="),
         std::string("dist.restarts=0")}) {
@@ -99,8 +100,12 @@ Result<launch::ScalePoint> measure(const Trial& trial, std::int64_t ranks) {
                             .exchange_share = summary.value("exchange_share", 0.0)};
 }
 
-void print(const std::vector<launch::ScaleRow>& rows, bool as_json) {
+void print(const std::vector<launch::ScaleRow>& rows, std::int64_t nodes, bool as_json) {
   const auto share = launch::parallel_share(rows.back());
+  std::string advice = launch::advise_ranks(rows);
+  if (const std::string more = launch::advise_nodes(rows, nodes); !more.empty()) {
+    advice += "\n" + more;
+  }
   if (as_json) {
     nlohmann::json list = nlohmann::json::array();
     for (const launch::ScaleRow& row : rows) {
@@ -110,7 +115,7 @@ void print(const std::vector<launch::ScaleRow>& rows, bool as_json) {
                       {"efficiency", row.efficiency},
                       {"exchange_share", row.point.exchange_share}});
     }
-    nlohmann::json json = {{"rows", std::move(list)}, {"advice", launch::advise_ranks(rows)}};
+    nlohmann::json json = {{"rows", std::move(list)}, {"advice", advice}};
     json["parallel_share"] = share ? nlohmann::json(*share) : nlohmann::json(nullptr);
     print_json(json);
     return;
@@ -128,7 +133,7 @@ void print(const std::vector<launch::ScaleRow>& rows, bool as_json) {
         "times as fast\n",
         *share * 100, 1 / (1 - *share));
   }
-  fmt::print("{}\n", launch::advise_ranks(rows));
+  fmt::print("{}\n", advice);
 }
 
 Result<void> scale(const Arguments& arguments, Args args) {
@@ -154,7 +159,7 @@ Result<void> scale(const Arguments& arguments, Args args) {
     say("trying {} rank{}, {} steps", count, count == 1 ? "" : "s", trial.steps);
     points.push_back(KEDGE_TRY(measure(trial, count)));
   }
-  print(launch::compare_scales(points), arguments.has("--json"));
+  print(launch::compare_scales(points), config->dist.nodes, arguments.has("--json"));
   return {};
 }
 

@@ -25,13 +25,21 @@ std::optional<double> parallel_share(const ScaleRow& row) {
   return std::clamp((1 - 1 / row.speed_up) / (1 - 1 / ranks), 0.0, 1.0);
 }
 
-std::string advise_ranks(std::span<const ScaleRow> rows) {
+namespace {
+
+const ScaleRow& choose_row(std::span<const ScaleRow> rows) {
   constexpr double kClose = 0.9;
   const ScaleRow& fastest = *std::ranges::max_element(
       rows, {}, [](const ScaleRow& row) { return row.point.samples_per_s; });
-  const ScaleRow& chosen = *std::ranges::find_if(rows, [&](const ScaleRow& row) {
+  return *std::ranges::find_if(rows, [&](const ScaleRow& row) {
     return row.point.samples_per_s >= kClose * fastest.point.samples_per_s;
   });
+}
+
+}  // namespace
+
+std::string advise_ranks(std::span<const ScaleRow> rows) {
+  const ScaleRow& chosen = choose_row(rows);
   if (chosen.point.ranks == 1) {
     return "one rank is as fast as any: more would only wait for each other";
   }
@@ -43,6 +51,26 @@ std::string advise_ranks(std::span<const ScaleRow> rows) {
                         chosen.efficiency * 100);
   }
   return text;
+}
+
+std::string advise_nodes(std::span<const ScaleRow> rows, std::int64_t nodes) {
+  constexpr double kMuch = 0.25;
+  const ScaleRow& chosen = choose_row(rows);
+  if (nodes < 2) {
+    return {};
+  }
+  if (chosen.point.ranks < rows.back().point.ranks) {
+    return fmt::format(
+        "prefer dist.nodes=1 to {}: even on one machine more than {} rank{} bring nothing", nodes,
+        chosen.point.ranks, chosen.point.ranks == 1 ? "" : "s");
+  }
+  if (chosen.point.exchange_share >= kMuch) {
+    return fmt::format(
+        "prefer dist.nodes=1 to {}: inside one machine {:.0f}% of the time already goes into "
+        "waiting for each other, and a network is slower; dist.compression=bf16 halves the traffic",
+        nodes, chosen.point.exchange_share * 100);
+  }
+  return {};
 }
 
 }  // namespace kedge::launch

@@ -32,4 +32,8 @@ std::optional<double> parallel_share(const ScaleRow& row);
 // How many ranks to use, in a sentence: the fewest that are within a tenth of the fastest.
 std::string advise_ranks(std::span<const ScaleRow> rows);
 
+// Whether a job of so many machines had better stay on one: what the ranks of one machine lose to
+// each other, those of several lose more of, over a network. Empty where nothing speaks against it.
+std::string advise_nodes(std::span<const ScaleRow> rows, std::int64_t nodes);
+
 }  // namespace kedge::launch

@@ -7,6 +7,7 @@ namespace kedge::launch {
 namespace {
 
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 TEST(Scaling, speed_up_and_efficiency_are_against_one_rank) {
   const std::vector<ScalePoint> points = {{1, 100, 0}, {4, 300, 0.2}};
@@ -31,6 +32,17 @@ TEST(Scaling, advises_the_fewest_that_are_about_as_fast) {
   EXPECT_THAT(advice({{1, 100, 0}, {2, 101, 0}, {4, 90, 0}}), HasSubstr("one rank is as fast"));
   EXPECT_THAT(advice({{1, 100, 0}, {2, 190, 0}, {4, 195, 0}}), HasSubstr("dist.ranks=2"));
   EXPECT_THAT(advice({{1, 100, 0}, {4, 150, 0}}), HasSubstr("only 38% of what it could alone"));
+}
+
+TEST(Scaling, advises_one_machine_where_ranks_only_wait_for_each_other) {
+  const auto advice = [](std::vector<ScalePoint> points, std::int64_t nodes) {
+    return advise_nodes(compare_scales(points), nodes);
+  };
+  EXPECT_THAT(advice({{1, 100, 0}, {2, 190, 0.4}}, 1), IsEmpty());
+  EXPECT_THAT(advice({{1, 100, 0}, {2, 190, 0.05}}, 2), IsEmpty());
+  EXPECT_THAT(advice({{1, 100, 0}, {2, 190, 0.4}}, 2), HasSubstr("40% of the time already"));
+  EXPECT_THAT(advice({{1, 100, 0}, {2, 190, 0.1}, {4, 150, 0.5}}, 4),
+              HasSubstr("more than 2 ranks bring nothing"));
 }
 
 }  // namespace
