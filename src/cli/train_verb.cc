@@ -41,7 +41,8 @@ launch::RankJob job_of(const config::Config& config, Args args) {
                       .stall = milliseconds_of(config.dist.stall),
                       .resume_with =
                           [](const std::string& run) {
-                            return std::vector<std::string>{"run.id=" + run, "resume=auto"};
+                            // Another machine without the run's folder must not begin anew.
+                            return std::vector<std::string>{"run.id=" + run, "resume=must"};
                           },
                       .share_cores = config.train.threads == 0};
   job.command.insert(job.command.end(), args.begin(), args.end());

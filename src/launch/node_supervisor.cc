@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -31,6 +32,17 @@ std::string host_name() {
   return name.c_str();
 }
 
+NodeHost open_host(const NodeJob& job, OwnedFd listener, const std::string& incident) {
+  return {std::move(listener),
+          {.most = job.most,
+           .least = job.least,
+           .restarts = job.ranks.restarts,
+           .stall = job.ranks.stall,
+           .patience = job.init_timeout,
+           .self = host_name(),
+           .incident = incident}};
+}
+
 // The first machine decides for all. Two supervisors on one machine: the second finds the port
 // taken, and is a member.
 Result<std::optional<NodeHost>> make_host(const NodeJob& job) {
@@ -45,11 +57,7 @@ Result<std::optional<NodeHost>> make_host(const NodeJob& job) {
   if (!listener) {
     return std::nullopt;
   }
-  return NodeHost(std::move(*listener), {.most = job.most,
-                                         .least = job.least,
-                                         .restarts = job.ranks.restarts,
-                                         .stall = job.ranks.stall,
-                                         .patience = job.init_timeout});
+  return open_host(job, std::move(*listener), "");
 }
 
 class Member {
@@ -73,6 +81,8 @@ class Member {
     return *over_;
   }
 
+  void clear_memory() const { crew_.clear_memory(); }
+
  private:
   Result<void> connect() {
     auto socket = LineSocket::connect(job_.place.host, job_.place.port, job_.init_timeout);
@@ -82,9 +92,57 @@ class Member {
                                   job_.place.port, host_name(), error.message);
       return std::unexpected(std::move(error));
     }
-    socket_.emplace(std::move(*socket));
-    heard_ = Clock::now();
+    take_socket(std::move(*socket));
     return {};
+  }
+
+  // Whether the others could go on without the first machine.
+  bool has_heirs() const { return std::ssize(heirs_) >= job_.least && heir_ >= 0; }
+
+  // The machines that decide after the first one are tried in their order; when it is this one's
+  // turn, it decides.
+  Result<void> connect_again() {
+    say("{} has lost the first machine ({}:{}); trying to reach it again", host_name(),
+        job_.place.host, job_.place.port);
+    if (!has_heirs()) {
+      return connect();
+    }
+    for (std::int64_t i = -1; i < heir_; ++i) {
+      const std::string& address = i < 0 ? job_.place.host : heirs_[static_cast<std::size_t>(i)];
+      // Whoever is before us needs the time to find out the same.
+      if (auto socket = LineSocket::connect(address, job_.place.port, (i + 2) * kDeadAfter)) {
+        take_socket(std::move(*socket));
+        return {};
+      }
+    }
+    const std::string incident =
+        fmt::format("the first machine ({}) is lost; {} decides now", job_.place.host, host_name());
+    say("{}", incident);
+    host_.emplace(open_host(job_, KEDGE_TRY(listen_on(job_.place.port)), incident));
+    take_socket(KEDGE_TRY(LineSocket::connect("127.0.0.1", job_.place.port, job_.init_timeout)));
+    return {};
+  }
+
+  // Two must not decide: who took over steps back when the first machine can be reached again
+  // before a round has begun.
+  void look_for_the_first() {
+    constexpr auto kEvery = std::chrono::seconds(5);
+    constexpr auto kTry = std::chrono::milliseconds(200);
+    if (!host_ || heir_ < 0 || Clock::now() - looked_ < kEvery) {
+      return;
+    }
+    looked_ = Clock::now();
+    if (LineSocket::connect(job_.place.host, job_.place.port, kTry)) {
+      say("the first machine is back; {} steps back", host_name());
+      host_.reset();
+      heir_ = -1;
+      socket_->close();
+    }
+  }
+
+  void take_socket(LineSocket socket) {
+    socket_.emplace(std::move(socket));
+    heard_ = Clock::now();
   }
 
   // Nothing: the training is over.
@@ -96,10 +154,12 @@ class Member {
       crew_.watch(kWatch);
       KEDGE_TRY(talk());
       if (!socket_->is_open()) {
-        say("{} has lost the first machine ({}:{}); trying to reach it again", host_name(),
-            job_.place.host, job_.place.port);
-        KEDGE_TRY(connect());
+        KEDGE_TRY(connect_again());
         send_join(listener.port);
+      }
+      look_for_the_first();
+      if (!socket_->is_open()) {
+        continue;
       }
       if (signals_.requested()) {
         return fail(
@@ -115,9 +175,12 @@ class Member {
   }
 
   void send_join(int port) {
+    const bool has_taken_over = host_ && heir_ >= 0;
+    const std::string& address =
+        has_taken_over ? heirs_[static_cast<std::size_t>(heir_)] : job_.place.host;
     socket_->send({{"join",
                     {{"host", host_name()},
-                     {"address", job_.place.host},
+                     {"address", address},
                      {"ranks", job_.ranks.ranks},
                      {"port", port}}}});
   }
@@ -171,6 +234,11 @@ class Member {
                          .port = plan.at("port"),
                          .run_id = plan.at("run_id"),
                          .incident = plan.at("incident")};
+      // Who has taken over keeps to what the first machine had said.
+      if (!host_ || heir_ < 0) {
+        plan.at("heirs").get_to(heirs_);
+        plan.at("heir").get_to(heir_);
+      }
     } else if (message.contains("end")) {
       end_ = message.at("end").at("reason").get<std::string>();
       if (message.at("end").at("is_gentle").get<bool>()) {
@@ -178,6 +246,8 @@ class Member {
       } else {
         crew_.kill_all();
       }
+    } else if (message.contains("note")) {
+      crew_.tell_first(message.at("note").get<std::string>());
     } else if (message.contains("over")) {
       over_ = message.at("over").at("exit_code").get<int>();
       reason_ = message.at("over").at("reason").get<std::string>();
@@ -209,6 +279,9 @@ class Member {
   std::optional<LineSocket> socket_;
   Clock::time_point heard_ = Clock::now();
   Clock::time_point spoken_ = {};
+  Clock::time_point looked_ = {};
+  std::vector<std::string> heirs_;  // as the machine that decides has said
+  std::int64_t heir_ = -1;          // this machine's place among them; -1: it is none
   bool is_hanging_ = false;
   std::optional<RoundPlan> start_;
   std::optional<std::string> end_;  // why the round ends
@@ -221,7 +294,10 @@ class Member {
 Result<int> supervise_node(const NodeJob& job) {
   auto board = KEDGE_TRY(RankBoard::create(static_cast<std::size_t>(job.ranks.ranks)));
   auto host = KEDGE_TRY(make_host(job));
-  return Member(job, std::move(board), std::move(host)).run();
+  Member member(job, std::move(board), std::move(host));
+  const Result<int> code = member.run();
+  member.clear_memory();
+  return code;
 }
 
 }  // namespace kedge::launch

@@ -1,6 +1,7 @@
 // The same as rank_supervisor.h for several machines: a supervisor on each, one of which (the first
 // machine's) decides for all. A lost machine or network ends the round; the machines that are left,
-// and those that come back or are added, begin the next one from the last checkpoint.
+// and those that come back or are added, begin the next one from the last checkpoint. Where the
+// first machine is lost and enough others are left, the next one decides.
 #pragma once
 
 #include <chrono>

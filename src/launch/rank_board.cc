@@ -39,6 +39,13 @@ std::unexpected<Error> failed(const char* what) {
   return fail(ErrorKind::Io, fmt::format("the ranks' board: {}: {}", what, std::strerror(errno)));
 }
 
+template <std::size_t N>
+void put_text(char (&place)[N], std::string_view text) {
+  const std::size_t size = std::min(text.size(), N - 1);
+  std::memcpy(place, text.data(), size);
+  place[size] = '\0';
+}
+
 // Null where the variable is missing or does not name a board.
 RankSlot* open_own_slot() {
   const char* text = std::getenv(kBoardVariable);
@@ -156,10 +163,11 @@ void show_step(std::int64_t epoch, std::int64_t step) {
 }
 
 void show_run(std::string_view id) {
-  RankSlot& slot = own_slot();
-  const std::size_t size = std::min(id.size(), sizeof slot.run_id - 1);
-  std::memcpy(slot.run_id, id.data(), size);
-  slot.run_id[size] = '\0';
+  put_text(own_slot().run_id, id);
+}
+
+void show_memory(std::string_view folder) {
+  put_text(own_slot().memory, folder);
 }
 
 TimedPhase::TimedPhase(RankPhase phase, std::atomic<std::int64_t>& us)

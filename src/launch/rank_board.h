@@ -48,6 +48,7 @@ struct RankSlot {
   std::atomic<std::int64_t> exchange_us{0};
   std::atomic<std::int64_t> train_us{0};  // all of them, and computing
   char run_id[128] = {};                  // rank 0's, once it has one: what a restart goes on with
+  char memory[256] = {};                  // the folder that it keeps in memory for a restart
 };
 
 std::int64_t monotonic_ms();
@@ -88,6 +89,7 @@ RankSlot& own_slot();
 void show_phase(RankPhase phase);
 void show_step(std::int64_t epoch, std::int64_t step);
 void show_run(std::string_view id);
+void show_memory(std::string_view folder);
 
 // Shows the phase while it lives, adds its time to `us`, and shows the phase before at the end.
 class TimedPhase {

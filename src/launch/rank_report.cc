@@ -1,6 +1,7 @@
 #include "launch/rank_report.h"
 
 #include <algorithm>
+#include <functional>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -58,6 +59,37 @@ std::vector<std::int64_t> ranks_where(std::span<const RankView> views, Test&& te
 double compute_s(const RankView& view) {
   return std::max(
       0.0, view.train_s - view.data_s - view.exchange_s);  // the ends of epochs are waits too
+}
+
+struct Slow {
+  std::int64_t rank = 0;
+  double own_s = 0;
+  double others_s = 0;
+};
+
+// What counts as slow, against the median of all.
+struct SlowLimits {
+  double times = 1;
+  double least_s = 0;  // and so much longer
+};
+
+template <typename Seconds>
+std::vector<Slow> find_slow(std::span<const RankView> views, const SlowLimits& limits,
+                            Seconds&& seconds) {
+  std::vector<double> sorted;
+  for (const RankView& view : views) {
+    sorted.push_back(seconds(view));
+  }
+  std::ranges::sort(sorted);
+  std::vector<Slow> found;
+  for (const RankView& view : views) {
+    const double median = sorted[(sorted.size() - 1) / 2];  // of two the faster is the measure
+    const double own = seconds(view);
+    if (own > limits.times * median && own - median > limits.least_s) {
+      found.push_back({.rank = view.rank, .own_s = own, .others_s = median});
+    }
+  }
+  return found;
 }
 
 }  // namespace
@@ -120,31 +152,27 @@ std::string render_hang(std::span<const RankView> views) {
 }
 
 std::string render_stragglers(std::span<const RankView> views) {
-  constexpr double kSlow = 1.3;  // times the median
-  constexpr double kLeast_s = 1e-3;
   std::string text;
-  const auto look = [&](std::string_view what, auto&& per_step) {
-    std::vector<double> all;
-    for (const RankView& view : views) {
-      all.push_back(per_step(view) / static_cast<double>(std::max<std::int64_t>(1, view.step)));
-    }
-    std::vector<double> sorted = all;
-    std::ranges::sort(sorted);
-    // Of two the faster one is the measure.
-    const double median = sorted[(sorted.size() - 1) / 2];
-    for (std::size_t i = 0; i < views.size(); ++i) {
-      if (all[i] > kSlow * median && all[i] - median > kLeast_s) {
-        text +=
-            fmt::format("{}rank {} is slow in {}: {:.3g} ms a step, the others {:.3g} ms",
-                        text.empty() ? "" : "; ", views[i].rank, what, all[i] * 1e3, median * 1e3);
-      }
+  const auto add = [&](std::span<const Slow> found, std::string_view what, std::string_view unit) {
+    for (const Slow& slow : found) {
+      text += fmt::format("{}rank {} is slow in {}: {:.3g} ms {}, the others {:.3g} ms",
+                          text.empty() ? "" : "; ", slow.rank, what, slow.own_s * 1e3, unit,
+                          slow.others_s * 1e3);
     }
   };
-  if (views.size() < 2) {
-    return text;
-  }
-  look("data", [](const RankView& view) { return view.data_s; });
-  look("compute", compute_s);
+  const auto per_step = [](double seconds, const RankView& view) {
+    return seconds / static_cast<double>(std::max<std::int64_t>(1, view.step));
+  };
+  add(find_slow(views, {.times = 1.3, .least_s = 1e-3},
+                [&](const RankView& view) { return per_step(view.data_s, view); }),
+      "data", "a step");
+  add(find_slow(views, {.times = 1.3, .least_s = 1e-3},
+                [&](const RankView& view) { return per_step(compute_s(view), view); }),
+      "compute", "a step");
+  std::vector<RankView> linked(views.begin(), views.end());
+  std::erase_if(linked, [](const RankView& view) { return view.link_s == 0; });
+  add(find_slow(linked, {.times = 2, .least_s = 5e-3}, std::mem_fn(&RankView::link_s)),
+      "communication", "for 1 MiB to rank 0 and back");
   return text;
 }
 

@@ -24,6 +24,7 @@ struct RankView {
   double data_s = 0;
   double exchange_s = 0;
   double train_s = 0;                   // of all steps together
+  double link_s = 0;                    // for 1 MiB to rank 0 and back; 0: not measured
   std::vector<std::string> stack = {};  // innermost first; empty: not known
 };
 
@@ -36,7 +37,8 @@ std::vector<std::int64_t> find_culprits(std::span<const RankView> views);
 // Several lines: who hangs, then a line a rank with its step, phase, last exchange and stack.
 std::string render_hang(std::span<const RankView> views);
 
-// "rank 2 is slow: 1.8 s a step in compute, the others 0.9 s"; empty where nobody is.
+// "rank 2 is slow in compute: 1.8 ms a step, the others 0.9 ms"; empty where nobody is. A slow link
+// makes all ranks wait alike in their exchanges: it shows only where links were measured.
 std::string render_stragglers(std::span<const RankView> views);
 
 }  // namespace kedge::launch

@@ -65,6 +65,20 @@ TEST(RankReport, tells_slow_data_from_slow_computing) {
   EXPECT_THAT(render_stragglers(views), HasSubstr("rank 2 is slow in data: 100 ms a step"));
 }
 
+TEST(RankReport, names_the_rank_behind_a_slow_link) {
+  std::vector<RankView> views = {waiting(0, 9), waiting(1, 9), waiting(2, 9), waiting(3, 9)};
+  for (RankView& view : views) {
+    view.step = 10;
+    view.train_s = 2;
+    view.exchange_s = 1.5;
+    view.link_s = view.rank == 0 ? 0 : 0.004;
+  }
+  EXPECT_THAT(render_stragglers(views), IsEmpty());
+  views[3].link_s = 0.08;
+  EXPECT_EQ(render_stragglers(views),
+            "rank 3 is slow in communication: 80 ms for 1 MiB to rank 0 and back, the others 4 ms");
+}
+
 TEST(RankBoard, a_slot_without_a_supervisor_takes_what_it_is_told) {
   show_step(2, 40);
   EXPECT_EQ(own_slot().step, 40);

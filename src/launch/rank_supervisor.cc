@@ -38,6 +38,8 @@ class Supervisor {
     }
   }
 
+  void clear_memory() const { crew_.clear_memory(); }
+
  private:
   Result<RoundEnd> run_round() {
     hang_.clear();
@@ -73,6 +75,7 @@ class Supervisor {
     if (is_hanging && !std::exchange(is_reported_, true)) {
       hang_ = render_hang(crew_.views(true));
       print_line(hang_);
+      crew_.tell_first(hang_);
     }
     is_reported_ = is_reported_ && is_hanging;
   }
@@ -93,7 +96,10 @@ class Supervisor {
 
 Result<int> supervise_ranks(const RankJob& job) {
   auto board = KEDGE_TRY(RankBoard::create(static_cast<std::size_t>(job.ranks)));
-  return Supervisor(job, std::move(board)).run();
+  Supervisor supervisor(job, std::move(board));
+  const Result<int> code = supervisor.run();
+  supervisor.clear_memory();
+  return code;
 }
 
 }  // namespace kedge::launch

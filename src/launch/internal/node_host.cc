@@ -50,7 +50,10 @@ RankView parse_view(const nlohmann::json& json, const std::string& host) {
 }
 
 NodeHost::NodeHost(OwnedFd listener, NodeHostOptions options)
-    : listener_(std::move(listener)), options_(options), rule_(options.restarts) {}
+    : listener_(std::move(listener)),
+      options_(std::move(options)),
+      rule_(options_.restarts),
+      incident_(options_.incident) {}
 
 void NodeHost::look() {
   while (auto connection = accept_on(listener_.get())) {
@@ -177,7 +180,7 @@ void NodeHost::fail_round(const Node& node, const RoundEnd& end, const std::stri
 
 void NodeHost::end_round(const std::string& reason, bool is_gentle) {
   is_running_ = false;
-  incident_ = reason;
+  incident_ = hang_.empty() ? reason : fmt::format("{}\n{}", reason, hang_);
   changed_ = Clock::now();
   for (Node* node : nodes_in(Part::Running)) {
     node->part = Part::Ending;
@@ -233,7 +236,14 @@ void NodeHost::begin() {
   }
   say("round {}: {} ranks on {} machines: {}", ++rounds_, size, chosen.size(),
       fmt::join(names, ", "));
+  std::vector<std::string> heirs;
+  for (const Node* node : chosen) {
+    if (node->host != options_.self) {
+      heirs.push_back(node->address);
+    }
+  }
   std::int64_t first_rank = 0;
+  std::int64_t heir = 0;
   for (Node* node : chosen) {
     node->part = Part::Running;
     node->views.clear();
@@ -243,11 +253,14 @@ void NodeHost::begin() {
                          {"host", chosen.front()->address},
                          {"port", chosen.front()->port},
                          {"run_id", run_id_},
-                         {"incident", incident_}}}});
+                         {"incident", incident_},
+                         {"heirs", heirs},
+                         {"heir", node->host == options_.self ? -1 : heir++}}}});
     first_rank += node->ranks;
   }
   is_running_ = true;
   is_hang_told_ = false;
+  hang_.clear();
 }
 
 // Over all machines: a rank that hangs on one makes the others wait on theirs.
@@ -263,7 +276,11 @@ void NodeHost::look_for_hang() {
   }
   const bool is_hanging = is_running_ && !views.empty() && silent_ms >= options_.stall.count();
   if (is_hanging && !std::exchange(is_hang_told_, true)) {
-    print_line(render_hang(views));
+    hang_ = render_hang(views);
+    print_line(hang_);
+    for (Node* node : nodes_in(Part::Running)) {
+      node->socket.send({{"note", hang_}});
+    }
   }
   is_hang_told_ = is_hang_told_ && is_hanging;
 }

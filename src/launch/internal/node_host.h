@@ -2,8 +2,9 @@
 // in a round, who is rank 0, when a round is over and why. A machine that is silent is left out.
 //
 // Messages of a machine: join {host, ranks, port}, beat {views}, failed {exit_code, rank, step},
-// done {exit_code, step}. Messages to it: start {first_rank, size, host, port, run_id, incident},
-// end {reason, is_gentle}, over {exit_code, reason}, beat.
+// done {exit_code, step}. Messages to it: start {first_rank, size, host, port, run_id, incident,
+// heirs: addresses of the machines that decide after this one, in order; heir: its place there or
+// -1}, end {reason, is_gentle}, note (for the run's log), over {exit_code, reason}, beat.
 #pragma once
 
 #include <chrono>
@@ -30,6 +31,8 @@ struct NodeHostOptions {
   std::chrono::milliseconds dead_after = std::chrono::seconds(10);
   // How long to wait for the least number of machines before giving up.
   std::chrono::milliseconds patience = std::chrono::minutes(2);
+  std::string self = {};      // this machine's name, as it joins
+  std::string incident = {};  // why this machine decides now, where another one did before
 };
 
 class NodeHost {
@@ -81,6 +84,7 @@ class NodeHost {
   std::string incident_;
   std::string run_id_;
   bool is_hang_told_ = false;
+  std::string hang_;  // the report of this round's
 };
 
 nlohmann::json to_json(const RankView& view);

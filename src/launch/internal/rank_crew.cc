@@ -5,6 +5,8 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include <arpa/inet.h>
@@ -50,6 +52,26 @@ std::string describe(const RoundEnd& end) {
                                             ::strsignal(end.exit_code - 128))
                               : fmt::format("ended with exit code {}", end.exit_code);
   return fmt::format("rank {} {} at step {}", end.rank, how, std::max<std::int64_t>(end.step, 0));
+}
+
+// Ranks that were killed cannot remove it, and those of the next round may lie elsewhere.
+void RankCrew::note_memory() {
+  for (std::size_t i = 0; i < board_.size(); ++i) {
+    if (const std::string folder = board_.slot(i).memory; !folder.empty()) {
+      memory_.insert(folder);
+    }
+  }
+}
+
+void RankCrew::clear_memory() const {
+  for (const std::string& folder : memory_) {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder, ignored);
+    // Those above it are this user's and the run's, where they are empty.
+    const Path run = Path(folder).parent_path();
+    ::rmdir(run.c_str());
+    ::rmdir(run.parent_path().c_str());
+  }
 }
 
 Result<void> RankCrew::start(const RoundPlan& plan) {
@@ -107,6 +129,7 @@ bool RankCrew::watch(std::chrono::milliseconds wait) {
       note_failure({.exit_code = *code, .rank = process.rank()});
     }
   }
+  note_memory();
   if (!is_over && deadline_ && Clock::now() > *deadline_) {
     kill_all();
   }
@@ -157,6 +180,12 @@ std::vector<RankView> RankCrew::views(bool with_stacks) {
     }
   }
   return views;
+}
+
+void RankCrew::tell_first(std::string_view note) {
+  for (RankProcess& process : processes_) {
+    process.tell(note);
+  }
 }
 
 std::optional<std::chrono::milliseconds> RankCrew::silence() const {

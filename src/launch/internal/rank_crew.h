@@ -4,7 +4,9 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/file.h"
@@ -70,17 +72,25 @@ class RankCrew {
 
   std::vector<RankView> views(bool with_stacks);
 
+  // Rank 0, where it is one of these, writes it into the run's log.
+  void tell_first(std::string_view note);
+
   // The time since any rank moved; nothing where they do not train yet.
   std::optional<std::chrono::milliseconds> silence() const;
 
   std::string run_id() const { return board_.slot(0).run_id; }
 
+  // At the end of all rounds: what the ranks kept in memory for the next one is needed no more.
+  void clear_memory() const;
+
  private:
   void note_failure(const RoundEnd& end);
+  void note_memory();
 
   const RankJob& job_;
   RankBoard& board_;
   std::int64_t first_rank_ = 0;
+  std::set<std::string> memory_;  // folders, of all rounds
   std::vector<RankProcess> processes_;
   std::optional<RoundEnd> failure_;
   std::optional<std::chrono::steady_clock::time_point> deadline_;  // then the others are killed

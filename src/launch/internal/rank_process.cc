@@ -21,6 +21,7 @@
 
 #include "core/log.h"
 #include "launch/child_texts.h"
+#include "launch/rank_notes.h"
 #include "launch/rank_supervisor.h"
 
 namespace kedge::launch {
@@ -74,9 +75,13 @@ Result<RankProcess> RankProcess::start(const RankStart& start) {
   process.rank_ = start.rank;
   Pipe output = KEDGE_TRY(make_pipe());
   Pipe stacks = KEDGE_TRY(make_pipe());
+  Pipe notes = KEDGE_TRY(make_pipe());
   std::vector<std::string> args = start.command;
   auto variables = start.variables;
   variables.emplace_back(kStackVariable, std::to_string(stacks.write.get()));
+  if (start.rank == 0) {
+    variables.emplace_back(kNotesVariable, std::to_string(notes.read.get()));
+  }
   std::vector<std::string> environment = environment_with(variables);
   const std::vector<char*> arg_pointers = pointers_to(args);
   const std::vector<char*> variable_pointers = pointers_to(environment);
@@ -99,6 +104,9 @@ Result<RankProcess> RankProcess::start(const RankStart& start) {
       ::dup2(output.write.get(), STDERR_FILENO);
     }
     ::fcntl(stacks.write.get(), F_SETFD, 0);
+    if (start.rank == 0) {
+      ::fcntl(notes.read.get(), F_SETFD, 0);
+    }
     for (const int fd : start.inherited) {
       ::fcntl(fd, F_SETFD, 0);
     }
@@ -108,6 +116,7 @@ Result<RankProcess> RankProcess::start(const RankStart& start) {
   process.pid_.value = pid;
   process.output_ = std::move(output.read);
   process.stacks_ = std::move(stacks.read);
+  process.notes_ = std::move(notes.write);
   process.splitter_.emplace(
       [rank = start.rank](std::string_view line) { print_of_rank(rank, line); });
   return process;
@@ -147,6 +156,12 @@ std::optional<int> RankProcess::exit_code() {
 void RankProcess::send(int signal) {
   if (!exit_code()) {
     ::kill(pid_.value, signal);
+  }
+}
+
+void RankProcess::tell(std::string_view note) {
+  if (rank_ == 0 && !exit_code()) {
+    send_note(notes_.get(), note);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -46,6 +47,9 @@ class RankProcess {
 
   void send(int signal);
 
+  // For the run's log; rank 0 alone has one.
+  void tell(std::string_view note);
+
   // Asks for its stack and waits a moment for it; innermost first.
   std::vector<std::string> ask_stack();
 
@@ -64,6 +68,7 @@ class RankProcess {
   Pid pid_;
   OwnedFd output_;
   OwnedFd stacks_;
+  OwnedFd notes_;
   std::optional<int> exit_code_;
   std::optional<LineSplitter> splitter_;
 };
