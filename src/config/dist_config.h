@@ -34,12 +34,20 @@ constexpr std::array<std::string_view, 2> enum_names(BufferSync) {
   return {"epoch", "step"};
 }
 
+// What the ranks' tensors travel over.
+enum class Backend : std::uint8_t { Auto, Gloo, Nccl };
+
+constexpr std::array<std::string_view, 3> enum_names(Backend) {
+  return {"auto", "gloo", "nccl"};
+}
+
 struct DistConfig {
   std::int64_t ranks = 1;
   std::int64_t nodes = 1;
   std::int64_t min_nodes = 0;
   std::string endpoint = "";
   std::string interface = "";
+  Backend backend = Backend::Auto;
   BatchMeaning batch = BatchMeaning::Global;
   RateScale lr_scale = RateScale::None;
   std::int64_t lr_warmup = 0;
@@ -51,6 +59,7 @@ struct DistConfig {
   Seconds timeout = {300};
   Seconds stall = {20};
   std::int64_t restarts = 3;
+  std::string replicas = "never";
   bool debug = false;
 
   void describe(Section& s) {
@@ -65,6 +74,9 @@ struct DistConfig {
     s.field("interface", interface,
             "the network interface to talk over, e.g. ib0; empty: the fastest in whose network all "
             "ranks are");
+    s.field("backend", backend,
+            "what tensors travel over: nccl between GPUs, gloo through the host's memory; auto is "
+            "nccl where every rank has a GPU of its own");
     s.field("batch", batch,
             "whether loader.batch_size is the batch of all ranks together (the result does not "
             "depend on their number) or of each");
@@ -87,6 +99,10 @@ struct DistConfig {
     s.field("stall", stall, "report which rank hangs after so long without a step", above(0));
     s.field("restarts", restarts,
             "how often failed ranks are started again without getting further", at_least(0));
+    s.field(
+        "replicas", replicas,
+        "how often each machine keeps the training's state in its memory (/dev/shm), from where "
+        "lost ranks go on: never, auto (as often as it costs little), 10 steps, 30s");
     s.field("debug", debug,
             "let c10d and NCCL print what they do, as TORCH_CPP_LOG_LEVEL and NCCL_DEBUG=INFO ask");
   }

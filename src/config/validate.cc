@@ -82,6 +82,10 @@ Result<void> validate(const LoadedConfig& loaded) {
                "schedule.warmup already warms up; give one of the two");
   rules.refuse(c.dist.sync_batchnorm && c.data.on_error == OnError::Skip, "dist.sync_batchnorm",
                "cannot be with data.on_error: skip: a rank may be left without a sample");
+  const auto replicas = parse_save_interval(c.dist.replicas);
+  rules.check(replicas, "dist.replicas");
+  rules.refuse(replicas && replicas->epochs > 0, "dist.replicas",
+               "counts steps or time: an epoch's end is what checkpoints are for");
   rules.refuse(c.dist.bucket.value == 0, "dist.bucket", "must be above 0");
   return rules.result();
 }

@@ -1,194 +1,27 @@
-// c10d's headers are included here and nowhere else.
-#define USE_C10D_GLOO
-
 #include "dist/meeting.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstdlib>
 #include <exception>
+#include <map>
 #include <optional>
 #include <thread>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
-#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
-#include <torch/types.h>
 #include <unistd.h>
 
 #include "core/log.h"
+#include "dist/internal/backend_group.h"
 #include "dist/network.h"
+#include "gpu/plugin.h"
 
 namespace kedge::dist {
 namespace {
 
-using StorePtr = c10::intrusive_ptr<c10d::Store>;
 using Clock = std::chrono::steady_clock;
-
-// libtorch's messages go on with its own stack, which helps nobody here.
-std::string first_line(const std::exception& error) {
-  const std::string text = error.what();
-  return text.substr(0, text.find('\n'));
-}
-
-// Counts an exchange on the board, and turns what Gloo throws into PeerError.
-template <typename Action>
-auto exchange(launch::Collective what, Action&& action) {
-  launch::RankSlot& slot = launch::own_slot();
-  slot.collective.store(what, std::memory_order_relaxed);
-  slot.collectives.fetch_add(1, std::memory_order_relaxed);
-  slot.beat_ms.store(launch::monotonic_ms(), std::memory_order_relaxed);
-  try {
-    return action();
-  } catch (const std::exception& error) {
-    throw PeerError(fmt::format("another rank is gone or hangs: the {} failed: {}",
-                                launch::name_of(what), first_line(error)));
-  }
-}
-
-// While a rank waits in one, the board says so.
-class Waiting {
- private:
-  launch::TimedPhase phase_{launch::RankPhase::Exchange, launch::own_slot().exchange_us};
-};
-
-class BackendWork : public Work {
- public:
-  BackendWork(c10::intrusive_ptr<c10d::Work> work, launch::Collective what)
-      : work_(std::move(work)), what_(what) {}
-
-  void wait() override {
-    try {
-      work_->wait();
-    } catch (const std::exception& error) {
-      throw PeerError(fmt::format("another rank is gone or hangs: the {} failed: {}",
-                                  launch::name_of(what_), first_line(error)));
-    }
-    launch::own_slot().finished_collectives.fetch_add(1, std::memory_order_relaxed);
-  }
-
- private:
-  c10::intrusive_ptr<c10d::Work> work_;
-  launch::Collective what_;
-};
-
-class StoreMailbox : public Mailbox {
- public:
-  explicit StoreMailbox(StorePtr store) : store_(std::move(store)) {}
-
-  void put(const std::string& key, const std::string& text) override {
-    store_->set(key, std::vector<std::uint8_t>(text.begin(), text.end()));
-  }
-
-  // Not with the store's own wait, which could not be ended.
-  std::string take(const std::string& key) override {
-    for (auto pause = std::chrono::milliseconds(1);; pause = std::min(2 * pause, kLongestPause)) {
-      if (store_->check({key})) {
-        const std::vector<std::uint8_t> bytes = store_->get(key);
-        return {bytes.begin(), bytes.end()};
-      }
-      if (Clock::now() > deadline_.load()) {
-        throw PeerError(fmt::format("no other rank has left a note under {}", key));
-      }
-      std::this_thread::sleep_for(pause);
-    }
-  }
-
-  void close() override { deadline_ = Clock::now() + kPatience; }
-
- private:
-  static constexpr auto kLongestPause = std::chrono::milliseconds(20);
-  static constexpr auto kPatience = std::chrono::seconds(2);
-
-  StorePtr store_;
-  std::atomic<Clock::time_point> deadline_ = Clock::time_point::max();
-};
-
-// What a group needs to make another one.
-struct Origin {
-  StorePtr store;
-  std::string address;  // this rank's
-  std::chrono::milliseconds timeout;
-  int rank = 0;
-  int size = 1;
-};
-
-c10::intrusive_ptr<c10d::Backend> make_gloo(const Origin& origin, const std::string& name) {
-  auto options = c10d::ProcessGroupGloo::Options::create(origin.timeout);
-  options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(origin.address));
-  return c10::make_intrusive<c10d::ProcessGroupGloo>(
-      c10::make_intrusive<c10d::PrefixStore>(name, origin.store), origin.rank, origin.size,
-      options);
-}
-
-class BackendGroup : public ProcessGroup {
- public:
-  BackendGroup(Origin origin, const std::string& name)
-      : origin_(std::move(origin)), backend_(make_gloo(origin_, name)) {}
-
-  std::int64_t rank() const override { return origin_.rank; }
-
-  std::int64_t size() const override { return origin_.size; }
-
-  void all_reduce_sum(at::Tensor& tensor) override {
-    const Waiting waiting;
-    start_sum(tensor, launch::Collective::Sum)->wait();
-  }
-
-  std::unique_ptr<Work> start_sum(const at::Tensor& tensor, launch::Collective what) override {
-    return exchange(what, [&] {
-      std::vector<at::Tensor> tensors = {tensor};
-      return std::make_unique<BackendWork>(backend_->allreduce(tensors), what);
-    });
-  }
-
-  void broadcast(at::Tensor& tensor, std::int64_t root) override {
-    const Waiting waiting;
-    constexpr auto kWhat = launch::Collective::Broadcast;
-    exchange(kWhat, [&] {
-      std::vector<at::Tensor> tensors = {tensor};
-      c10d::BroadcastOptions options;
-      options.rootRank = root;
-      return BackendWork(backend_->broadcast(tensors, options), kWhat);
-    }).wait();
-  }
-
-  at::Tensor all_gather(const at::Tensor& tensor) override {
-    const Waiting waiting;
-    constexpr auto kWhat = launch::Collective::Gather;
-    std::vector<std::vector<at::Tensor>> outputs(1);
-    for (int i = 0; i < origin_.size; ++i) {
-      outputs.front().push_back(torch::empty_like(tensor));
-    }
-    exchange(kWhat, [&] {
-      std::vector<at::Tensor> inputs = {tensor};
-      return BackendWork(backend_->allgather(outputs, inputs), kWhat);
-    }).wait();
-    return torch::stack(outputs.front());
-  }
-
-  void barrier() override {
-    const Waiting waiting;
-    constexpr auto kWhat = launch::Collective::Barrier;
-    exchange(kWhat, [&] { return BackendWork(backend_->barrier(), kWhat); }).wait();
-  }
-
-  std::unique_ptr<ProcessGroup> make_twin(const std::string& name) override {
-    return std::make_unique<BackendGroup>(origin_, name);
-  }
-
-  std::unique_ptr<Mailbox> open_mailbox() override {
-    return std::make_unique<StoreMailbox>(
-        c10::make_intrusive<c10d::PrefixStore>("mail", origin_.store->clone()));
-  }
-
- private:
-  Origin origin_;
-  c10::intrusive_ptr<c10d::Backend> backend_;
-};
 
 std::string host_name() {
   std::string name(256, '\0');
@@ -332,6 +165,37 @@ Result<std::string> agree_on_address(c10d::Store& store, const MeetingOptions& o
               "set dist.interface to the one that leads to the other machines");
 }
 
+// What a rank says of its GPU: after '!' why there is none for NCCL, else which it is.
+std::string describe_gpu(const MeetingOptions& options) {
+  if (options.transport == Transport::Gloo || !options.why_no_gpu.empty()) {
+    return "!" + options.why_no_gpu;
+  }
+  const auto version = gpu::plugin()->nccl_version();
+  return version ? fmt::format("{} {}", host_name(), gpu::plugin()->device_id())
+                 : "!" + version.error().message;
+}
+
+// Over NCCL where every rank has a GPU of its own: two on one is what NCCL refuses.
+Result<bool> agree_on_nccl(c10d::Store& store, const MeetingOptions& options) {
+  const launch::RankPlace& place = options.place;
+  std::map<std::string, std::int64_t> owners;
+  std::string trouble;
+  for (std::int64_t rank = 0; rank < place.size && trouble.empty(); ++rank) {
+    const std::string gpu = read_text(store, key_of("gpu", rank));
+    const auto [owner, is_new] = owners.emplace(gpu, rank);
+    if (gpu.starts_with('!')) {
+      trouble = fmt::format("rank {} has no GPU for it: {}", rank, gpu.substr(1));
+    } else if (!is_new) {
+      trouble = fmt::format("ranks {} and {} have the same GPU ({})", owner->second, rank, gpu);
+    }
+  }
+  if (!trouble.empty() && options.transport == Transport::Nccl) {
+    return fail(ErrorKind::Usage, fmt::format("dist.backend is nccl, but {}", trouble),
+                "start as many ranks on a machine as it has GPUs, or set dist.backend=auto");
+  }
+  return trouble.empty() && options.transport != Transport::Gloo;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<ProcessGroup>> meet(const MeetingOptions& options) {
@@ -343,14 +207,16 @@ Result<std::unique_ptr<ProcessGroup>> meet(const MeetingOptions& options) {
     const RankLinks own{.host = host_name(),
                         .towards = address_towards(place.host).value_or(""),
                         .links = list_links()};
+    write_text(*store, key_of("gpu", place.rank), describe_gpu(options));
     write_text(*store, key_of("links", place.rank), render(own));
     KEDGE_TRY(wait_for_all(*store, options));
-    Origin origin{.store = store,
-                  .address = KEDGE_TRY(agree_on_address(*store, options)),
-                  .timeout = options.timeout,
-                  .rank = static_cast<int>(place.rank),
-                  .size = static_cast<int>(place.size)};
-    return std::make_unique<BackendGroup>(std::move(origin), "main");
+    const Origin origin{.store = store,
+                        .address = KEDGE_TRY(agree_on_address(*store, options)),
+                        .timeout = options.timeout,
+                        .rank = static_cast<int>(place.rank),
+                        .size = static_cast<int>(place.size),
+                        .has_nccl = KEDGE_TRY(agree_on_nccl(*store, options))};
+    return make_backend_group(origin, "main");
   } catch (const std::exception& error) {
     return fail(ErrorKind::Unavailable,
                 fmt::format("rank {} of {} could not join the others: {}", place.rank, place.size,

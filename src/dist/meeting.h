@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -12,18 +13,24 @@
 
 namespace kedge::dist {
 
+// What tensors travel over. Those on GPUs go over NCCL where it is chosen; the others, and notes,
+// over Gloo always.
+enum class Transport : std::uint8_t { Auto, Gloo, Nccl };
+
 struct MeetingOptions {
   launch::RankPlace place;
   std::string interface = {};  // empty: chosen, see network.h
   std::chrono::milliseconds init_timeout = std::chrono::minutes(2);
   std::chrono::milliseconds timeout = std::chrono::minutes(5);  // of one exchange
+  Transport transport = Transport::Auto;
+  std::string why_no_gpu = "it trains on the CPU";  // empty: on the plugin's current device
 };
 
 // A number of a socket that listens already, which rank 0 inherits from its supervisor: nobody can
 // take the port in between.
 inline constexpr const char* kListenVariable = "KEDGE_LISTEN_FD";
 
-// Over Gloo. Usage and Unavailable errors say which rank is missing or wrong, and why it may be.
+// Usage and Unavailable errors say which rank is missing or wrong, and why it may be.
 Result<std::unique_ptr<ProcessGroup>> meet(const MeetingOptions& options);
 
 }  // namespace kedge::dist

@@ -52,7 +52,14 @@ class ProcessGroup {
 
   bool is_first() const { return rank() == 0; }
 
-  bool is_alone() const { return size() == 1; }
+  // Nobody to talk to: what the ranks do together can be left out.
+  virtual bool is_alone() const { return size() == 1; }
+
+  // What tensors of GPUs travel over, for people: "gloo", "nccl".
+  virtual std::string_view transport() const { return "none"; }
+
+  // Whether sums of tensors on the device can be part of a recorded step.
+  virtual bool can_record() const { return false; }
 
   // Sums `tensor` over all ranks, in place.
   virtual void all_reduce_sum(at::Tensor& tensor) = 0;

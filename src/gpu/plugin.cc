@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <mutex>
 
+#include <ATen/DeviceAccelerator.h>
 #include <dlfcn.h>
 #include <fmt/format.h>
 
@@ -52,15 +53,19 @@ void open_plugin(Opened& state) {
 
 }  // namespace
 
-void open() {
+void open(std::int64_t local_rank) {
   static std::once_flag once;
-  std::call_once(once, [] {
+  std::call_once(once, [local_rank] {
     Opened& state = opened();
     if (::dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) == nullptr) {
       state.why_missing = ::dlerror();
       return;
     }
     state.has_torch = true;
+    // Before the plugin is made: its kernels belong to one device.
+    if (const std::int64_t count = at::accelerator::deviceCount(); count > 1) {
+      at::accelerator::setDeviceIndex(static_cast<c10::DeviceIndex>(local_rank % count));
+    }
     open_plugin(state);
   });
 }

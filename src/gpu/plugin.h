@@ -1,8 +1,9 @@
-// What kedge asks of a GPU beyond libtorch's tensors: recorded steps and kernels of its own. The
+// What kedge asks of a GPU beyond libtorch's tensors: recorded steps, kernels of its own, NCCL. The
 // answers live in libkedge_cuda.so, which is opened at run time: this room and everything above it
 // are built without CUDA, and the same binary runs on machines without a GPU.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -10,6 +11,7 @@
 #include <c10/core/DeviceType.h>
 
 #include "core/result.h"
+#include "gpu/device_group.h"
 
 namespace kedge::gpu {
 
@@ -66,11 +68,30 @@ class Plugin {
 
   virtual Result<std::unique_ptr<Kernel>> load(const std::string& code,
                                                const std::string& function) = 0;
+
+  // NCCL, where the plugin has it.
+
+  // Which GPU of the machine the current device is, whatever this process calls it.
+  virtual std::string device_id() const { return {}; }
+
+  // "2.28.9"; the error says why this process cannot use it.
+  virtual Result<std::string> nccl_version() {
+    return fail(ErrorKind::Unavailable, "this plugin has no NCCL");
+  }
+
+  // For the ranks of one group, to be handed from one to all.
+  virtual Result<std::string> make_group_id() { return nccl_version(); }
+
+  // On the current device; waits for the other ranks.
+  virtual Result<std::unique_ptr<DeviceGroup>> join_group(const DeviceGroupPlace& /*place*/) {
+    return std::unexpected(nccl_version().error());
+  }
 };
 
 // Opens libtorch_cuda and the plugin, once. Call before anything asks libtorch about CUDA, which
-// asks once and remembers.
-void open();
+// asks once and remembers. The current device becomes the one of this number among the machine's
+// ranks; with more ranks than GPUs they share.
+void open(std::int64_t local_rank = 0);
 
 // Null where there is no GPU or it cannot be used; why_missing() says why then.
 Plugin* plugin();

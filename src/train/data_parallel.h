@@ -41,6 +41,9 @@ class DataParallel {
   // ranks. A parameter that no rank used has none, as if there were one process.
   void finish();
 
+  // Forgets a backward pass that was not finished.
+  void reset();
+
   std::size_t bucket_count() const { return buckets_.size(); }
 
  private:
@@ -57,6 +60,7 @@ class DataParallel {
 
   void make_buckets(const DataParallelOptions& options);
   void take(std::size_t parameter);
+  void fill(Bucket& bucket);
   void launch_filled();
   void put_back(Bucket& bucket);
   at::Tensor place_of(const Bucket& bucket, std::size_t slot) const;

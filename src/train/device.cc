@@ -79,7 +79,7 @@ Result<c10::Device> choose_device(config::DeviceChoice choice) {
     return c10::Device(c10::kCPU);
   }
   if (has_cuda()) {
-    return c10::Device(c10::kCUDA, 0);
+    return c10::Device(c10::kCUDA, at::accelerator::getDeviceIndex());
   }
   const std::string why =
       !machine_has_gpu() ? "this machine has no NVIDIA GPU"

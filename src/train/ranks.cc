@@ -13,7 +13,9 @@
 #include <nlohmann/json.hpp>
 #include <torch/types.h>
 
+#include "core/stopwatch.h"
 #include "dist/meeting.h"
+#include "gpu/plugin.h"
 #include "launch/rank_board.h"
 #include "launch/rank_place.h"
 #include "launch/rank_report.h"
@@ -32,6 +34,25 @@ void set_debug_variables() {
   ::setenv("NCCL_DEBUG", "INFO", 0);
   ::setenv("TORCH_CPP_LOG_LEVEL", "INFO", 0);
   ::setenv("TORCH_DISTRIBUTED_DEBUG", "DETAIL", 0);
+}
+
+dist::Transport transport_of(config::Backend backend) {
+  switch (backend) {
+    case config::Backend::Gloo:
+      return dist::Transport::Gloo;
+    case config::Backend::Nccl:
+      return dist::Transport::Nccl;
+    case config::Backend::Auto:
+      break;
+  }
+  return dist::Transport::Auto;
+}
+
+std::string why_no_gpu(const config::Config& config) {
+  if (config.train.device == config::DeviceChoice::Cpu) {
+    return "train.device is cpu";
+  }
+  return gpu::plugin() == nullptr ? gpu::why_missing() : "";
 }
 
 // Ranks with different configs would train on without a word and come to nothing.
@@ -55,9 +76,12 @@ void share_cores(const launch::RankPlace& place) {
 }  // namespace
 
 Result<std::unique_ptr<dist::ProcessGroup>> join_ranks(const config::LoadedConfig& config) {
-  const auto place = KEDGE_TRY(launch::find_rank_place(launch::find_environment_variable));
+  auto place = KEDGE_TRY(launch::find_rank_place(launch::find_environment_variable));
   if (!place || place->size == 1) {
-    return dist::make_single_process_group();
+    if (config->dist.backend != config::Backend::Nccl) {
+      return dist::make_single_process_group();
+    }
+    place = launch::RankPlace{.host = "127.0.0.1", .source = "dist.backend=nccl"};
   }
   if (config->dist.debug) {
     set_debug_variables();
@@ -71,7 +95,9 @@ Result<std::unique_ptr<dist::ProcessGroup>> join_ranks(const config::LoadedConfi
     group = KEDGE_TRY(dist::meet({.place = *place,
                                   .interface = config->dist.interface,
                                   .init_timeout = milliseconds_of(config->dist.init_timeout),
-                                  .timeout = milliseconds_of(config->dist.timeout)}));
+                                  .timeout = milliseconds_of(config->dist.timeout),
+                                  .transport = transport_of(config->dist.backend),
+                                  .why_no_gpu = why_no_gpu(*config)}));
     launch::show_phase(launch::RankPhase::Preparing);
     return compare_configs(config, *group);
   }));
@@ -132,11 +158,35 @@ std::string describe_ranks(const config::Config& config, const dist::ProcessGrou
   const std::int64_t batch = config.loader.batch_size;
   const bool is_global = config.dist.batch == config::BatchMeaning::Global;
   return fmt::format(
-      "{}, over gloo; batches of {}", group.size(),
+      "{}, over {}; batches of {}", group.size(), group.transport(),
       is_global ? fmt::format("{}, {:g} a rank", batch,
                               static_cast<double>(batch) / static_cast<double>(group.size()))
                 : fmt::format("{}, {} a rank", batch * group.size(), batch));
 }
+
+namespace {
+
+// Seconds for 1 MiB to rank 0 and back, one rank after the other; 0 on rank 0.
+double measure_link(dist::ProcessGroup& group) {
+  constexpr int kTries = 2;
+  const std::string text(std::size_t{1} << 20U, 'x');
+  const auto mail = group.open_mailbox();
+  double fastest_s = 0;
+  for (std::int64_t rank = 1; rank < group.size(); ++rank) {
+    group.barrier();
+    for (int i = 0; i < kTries && rank == group.rank(); ++i) {
+      const std::string key = fmt::format("link/{}/{}", rank, i);
+      const Stopwatch watch;
+      mail->put(key, text);
+      mail->take(key);
+      fastest_s = i == 0 ? watch.seconds() : std::min(fastest_s, watch.seconds());
+    }
+  }
+  group.barrier();
+  return fastest_s;
+}
+
+}  // namespace
 
 RankTimes gather_times(dist::ProcessGroup& group) {
   const launch::RankView own = launch::view_of(launch::own_slot(), group.rank());
@@ -158,6 +208,17 @@ RankTimes gather_times(dist::ProcessGroup& group) {
                      .data_s = value[0],
                      .exchange_s = value[1],
                      .train_s = value[2]});
+  }
+  // Even the rank for which the others wait spends this much in exchanges: it is the network's.
+  constexpr double kMuch = 0.2;
+  if (std::ranges::all_of(views, [](const launch::RankView& view) {
+        return view.exchange_s > kMuch * view.train_s;
+      })) {
+    const at::Tensor links =
+        group.all_gather(torch::tensor({measure_link(group)}, torch::kFloat64));
+    for (launch::RankView& view : views) {
+      view.link_s = links[view.rank][0].item<double>();
+    }
   }
   times.stragglers = launch::render_stragglers(views);
   return times;

@@ -28,7 +28,7 @@ struct ScaledRate {
 // optimizer.lr and the schedule as dist.lr_scale and dist.lr_warmup change them.
 ScaledRate scale_rate(const config::Config& config, std::int64_t ranks);
 
-// "4, gloo; 8 samples of each batch of 32 a rank"; empty where there is one.
+// "4, over gloo; batches of 32, 8 a rank"; empty where there is one.
 std::string describe_ranks(const config::Config& config, const dist::ProcessGroup& group);
 
 // Where the ranks' time went, over all steps. A collective: every rank asks.

@@ -25,6 +25,7 @@ class StepGraphs {
     std::int64_t count = 0;       // samples
     std::int64_t group_size = 1;  // batches whose gradients make one step
     bool is_last_of_group = true;
+    double share = 1;  // of the samples of all ranks
 
     auto operator<=>(const Key&) const = default;
   };

@@ -34,8 +34,11 @@ std::optional<std::string> Trainer::why_not_recorded() const {
     return fmt::format("optimizer {} leaves it to the host to skip fp16 steps that overflow",
                        config_.optimizer.name);
   }
-  if (parts_.group.size() > 1) {
+  if (!is_alone() && !parts_.group.can_record()) {
     return "the ranks' gradients are summed between its parts";
+  }
+  if (!is_alone() && config_.train.accumulate > 1) {
+    return "with many ranks, a step of several batches is not one piece of work";
   }
   return std::nullopt;
 }
@@ -66,7 +69,8 @@ Result<void> Trainer::learn(const data::Batch& batch, std::int64_t group_size,
                       : graphs_.run({.inputs = parts_.make_inputs.staged_at(),
                                      .count = batch.count,
                                      .group_size = group_size,
-                                     .is_last_of_group = is_last_of_group},
+                                     .is_last_of_group = is_last_of_group,
+                                     .share = batch_share_},
                                     work, [this] { drop_unfinished(); });
     KEDGE_TRY(check_loss_on_host(loss));
   } else if (is_last_of_group) {
@@ -91,7 +95,7 @@ at::Tensor Trainer::learn_on_device(std::int64_t group_size, bool is_last_of_gro
     return loss.detach();  // the weights stay as they were when the loss was last good
   }
   at::Tensor scaled = group_size == 1 ? loss : loss / group_size;
-  if (!is_alone()) {
+  if (batch_share_ != 1) {
     scaled = scaled * batch_share_;
   }
   if (scaler_) {
@@ -178,6 +182,9 @@ Clearing Trainer::clearing() const {
 // The gradients of a step that failed while it was recorded; those of earlier batches of its group
 // were computed and stay.
 void Trainer::drop_unfinished() {
+  if (parallel_) {
+    parallel_->reset();
+  }
   if (config_.train.accumulate == 1) {
     zero_gradients(trainable_);
   }

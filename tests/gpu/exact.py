@@ -68,6 +68,17 @@ class OnGpu(unittest.TestCase):
         self.train("plain", *keys, "train.graph=false")
         self.assertEqual(self.weights("recorded"), self.weights("plain"))
 
+    def test_a_group_of_one_over_nccl_gives_the_same_weights(self):
+        said = self.train("group", "dist.backend=nccl")
+        self.assertIn("1, over nccl", said)
+        self.assertIn("one CUDA graph", said)
+        self.train("alone")
+        self.assertEqual(self.weights("group"), self.weights("alone"))
+
+    def test_the_same_with_batchnorm_over_all_ranks_in_bf16(self):
+        keys = ["model.name=convnet", "dist.sync_batchnorm=true", "dist.compression=bf16"]
+        self.assertIn("1, over nccl", self.train("group", *keys, "dist.backend=nccl"))
+
     def test_images_on_the_device_give_the_same_weights_as_streamed_ones(self):
         self.train("resident")
         self.assertIn("samples streamed", self.train("streamed", "loader.resident=false"))

@@ -1,8 +1,11 @@
+#include <array>
+
 #include <c10/cuda/CUDAStream.h>
 
 #include "gpu/plugin/compiler.h"
 #include "gpu/plugin/entry.h"
 #include "gpu/plugin/graph.h"
+#include "gpu/plugin/nccl.h"
 
 namespace kedge::gpu {
 namespace {
@@ -29,6 +32,20 @@ class CudaPlugin : public Plugin {
   Result<std::unique_ptr<Kernel>> load(const std::string& code,
                                        const std::string& function) override {
     return compiler_->load(code, function);
+  }
+
+  std::string device_id() const override {
+    std::array<char, 32> id{};
+    cudaDeviceGetPCIBusId(id.data(), static_cast<int>(id.size()), c10::cuda::current_device());
+    return id.data();
+  }
+
+  Result<std::string> nccl_version() override { return gpu::nccl_version(); }
+
+  Result<std::string> make_group_id() override { return make_nccl_id(); }
+
+  Result<std::unique_ptr<DeviceGroup>> join_group(const DeviceGroupPlace& place) override {
+    return join_nccl(place);
   }
 
  private:

@@ -1,0 +1,102 @@
+// Needs a GPU: tensors on it go over NCCL, which is opened by the plugin.
+#include <gtest/gtest.h>
+#include <torch/types.h>
+
+#include "dist/meeting.h"
+#include "dist/rank_threads.h"
+#include "gpu/plugin.h"
+
+namespace kedge::dist {
+namespace {
+
+MeetingOptions one_rank(Transport transport) {
+  MeetingOptions options = meeting_of(0, 1, 0);
+  options.transport = transport;
+  options.why_no_gpu = gpu::plugin() == nullptr ? gpu::why_missing() : "";
+  return options;
+}
+
+class NcclOnGpu : public testing::Test {
+ protected:
+  void SetUp() override {
+    gpu::open();
+    if (gpu::plugin() == nullptr) {
+      GTEST_SKIP() << gpu::why_missing();
+    }
+    auto group = meet(one_rank(Transport::Nccl));
+    ASSERT_TRUE(group) << group.error().message;
+    group_ = std::move(*group);
+    gpu::plugin()->leave_default_stream();
+  }
+
+  std::unique_ptr<ProcessGroup> group_;
+  at::TensorOptions on_gpu_ = at::TensorOptions(at::kFloat).device(at::kCUDA);
+};
+
+TEST_F(NcclOnGpu, a_group_of_one_is_one_that_talks) {
+  EXPECT_EQ(group_->transport(), "nccl");
+  EXPECT_EQ(group_->size(), 1);
+  EXPECT_FALSE(group_->is_alone());
+  EXPECT_TRUE(group_->can_record());
+}
+
+TEST_F(NcclOnGpu, sums_shares_and_gathers_what_is_on_the_device) {
+  at::Tensor values = torch::arange(1000, on_gpu_);
+  const at::Tensor before = values.clone();
+  group_->all_reduce_sum(values);
+  group_->broadcast(values);
+  EXPECT_TRUE(values.equal(before));
+  EXPECT_TRUE(group_->all_gather(values).equal(before.unsqueeze(0)));
+  for (const at::ScalarType type : {at::kDouble, at::kHalf, at::kBFloat16, at::kLong, at::kByte}) {
+    at::Tensor other = torch::ones({7}, on_gpu_.dtype(type));
+    group_->all_reduce_sum(other);
+    EXPECT_TRUE(other.equal(torch::ones({7}, on_gpu_.dtype(type)))) << type;
+  }
+}
+
+TEST_F(NcclOnGpu, what_is_on_the_host_goes_over_gloo) {
+  at::Tensor values = torch::arange(10);
+  group_->all_reduce_sum(values);
+  EXPECT_TRUE(values.equal(torch::arange(10)));
+  EXPECT_EQ(broadcast_text(*group_, "hello"), "hello");
+  group_->barrier();
+}
+
+TEST_F(NcclOnGpu, a_twin_has_connections_of_its_own) {
+  const auto twin = group_->make_twin("second");
+  at::Tensor first = torch::ones({5}, on_gpu_);
+  at::Tensor second = torch::ones({5}, on_gpu_);
+  const auto one = group_->start_sum(first, launch::Collective::Sum);
+  const auto two = twin->start_sum(second, launch::Collective::Sum);
+  two->wait();
+  one->wait();
+  EXPECT_TRUE(first.equal(second));
+}
+
+TEST_F(NcclOnGpu, a_sum_can_be_part_of_a_recorded_step) {
+  at::Tensor values = torch::ones({100}, on_gpu_);
+  const auto work = [&] {
+    values.mul_(2);
+    group_->start_sum(values, launch::Collective::Gradients)->wait();
+    values.add_(1);
+  };
+  work();  // once as it comes: NCCL connects with its first call
+  const auto graph = gpu::plugin()->record(work);
+  EXPECT_EQ(values[0].item<float>(), 3);
+  graph->replay();
+  graph->replay();
+  EXPECT_TRUE(values.equal(torch::full({100}, 15.0, on_gpu_)));  // (3 * 2 + 1) * 2 + 1
+}
+
+TEST(Nccl, who_has_no_gpu_is_told_so) {
+  MeetingOptions options = meeting_of(0, 1, 0);
+  options.transport = Transport::Nccl;
+  const auto group = meet(options);
+  ASSERT_FALSE(group);
+  EXPECT_EQ(group.error().kind, ErrorKind::Usage);
+  EXPECT_EQ(group.error().message,
+            "dist.backend is nccl, but rank 0 has no GPU for it: it trains on the CPU");
+}
+
+}  // namespace
+}  // namespace kedge::dist
