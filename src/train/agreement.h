@@ -15,13 +15,14 @@ class Agreement {
   struct Wish {
     bool stop = false;
     bool save = false;
+    bool keep = false;  // in memory
   };
 
   // Talks over connections of its own, so that it may be under way during a backward pass.
   explicit Agreement(dist::ProcessGroup& group);
 
-  // All ranks stop when one wishes to; they save when rank 0 does. Between the two calls the
-  // answers travel.
+  // All ranks stop when one wishes to; they save and keep when rank 0 does. Between the two calls
+  // the answers travel.
   void start(Wish own);
   Wish take();
 

@@ -86,9 +86,11 @@ bool is_finished(const Path& run, const config::Config& config, const checkpoint
   return is_trained && !attempts.empty() && attempts.back().state == "finished";
 }
 
-Result<void> open_saved(const checkpoint::Folders& folders, const config::LoadedConfig& config,
-                        Resumption& resumption) {
-  resumption.newest = KEDGE_TRY(checkpoint::open_newest(folders));
+Result<void> open_newest(const config::LoadedConfig& config,
+                         std::optional<checkpoint::Newest> in_memory, Resumption& resumption) {
+  resumption.newest = in_memory ? std::move(*in_memory)
+                                : KEDGE_TRY(checkpoint::open_newest(
+                                      checkpoint_folders(*config, resumption.attempt.run())));
   if (resumption.newest.checkpoint) {
     resumption.changes = KEDGE_TRY(check_changes(resumption.newest, config));
   }
@@ -134,14 +136,37 @@ Result<RunPlan> plan_run(const config::LoadedConfig& config, const StopSignals& 
     return RunPlan{.resumption = std::nullopt, .finished = listing.entries.back()};
   }
   RunPlan plan{.resumption = Resumption{.attempt = KEDGE_TRY(track::Attempt::take(*found, take)),
+                                        .on_disk = {},
                                         .newest = {},
                                         .changes = {}},
                .finished = std::nullopt};
-  if (auto opened = open_saved(folders, config, *plan.resumption); !opened) {
+  if (!listing.entries.empty()) {
+    const checkpoint::Entry& newest = listing.entries.back();
+    plan.resumption->on_disk = {.step = newest.step, .epoch = newest.epoch};
+  }
+  return plan;
+}
+
+Result<void> open_saved(const config::LoadedConfig& config, dist::ProcessGroup& group,
+                        RunPlan& plan) {
+  std::string key;
+  SavedPlace on_disk;
+  if (plan.resumption) {
+    key = replica_key(plan.resumption->attempt.run());
+    on_disk = plan.resumption->on_disk;
+  }
+  std::optional<checkpoint::Newest> in_memory;
+  if (config->dist.replicas != "never" && !(key = dist::broadcast_text(group, key)).empty()) {
+    in_memory = find_newest_replica(group, key, on_disk);
+  }
+  if (!plan.resumption) {
+    return {};
+  }
+  if (auto opened = open_newest(config, std::move(in_memory), *plan.resumption); !opened) {
     static_cast<void>(plan.resumption->attempt.end(track::RunState::Interrupted));
     return std::unexpected(std::move(opened).error());
   }
-  return plan;
+  return {};
 }
 
 }  // namespace kedge::train

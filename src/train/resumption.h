@@ -1,4 +1,5 @@
-// A run that is to be gone on with: found, held, and its newest whole checkpoint opened.
+// A run that is to be gone on with: found, held, and the newest state of it opened, in memory or on
+// the disk.
 #pragma once
 
 #include <optional>
@@ -8,12 +9,15 @@
 #include "config/load.h"
 #include "core/result.h"
 #include "core/signals.h"
+#include "dist/process_group.h"
 #include "track/attempt.h"
+#include "train/replicas.h"
 
 namespace kedge::train {
 
 struct Resumption {
   track::Attempt attempt;
+  SavedPlace on_disk;                        // of the newest checkpoint there, as it is listed
   checkpoint::Newest newest;                 // without a checkpoint: from the beginning
   std::vector<track::ConfigChange> changes;  // since it was saved
 };
@@ -24,7 +28,12 @@ struct RunPlan {
 };
 
 // What the config means (`resume`, run.id); neither: start a new run. Usage errors for `must`
-// without a run, and for changes that the saved state does not fit.
+// without a run. Nothing is opened yet.
 Result<RunPlan> plan_run(const config::LoadedConfig& config, const StopSignals& signals);
+
+// A collective: opens the newest state of the run that rank 0 plans to go on with. Usage errors for
+// changes of the config that it does not fit.
+Result<void> open_saved(const config::LoadedConfig& config, dist::ProcessGroup& group,
+                        RunPlan& plan);
 
 }  // namespace kedge::train

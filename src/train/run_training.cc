@@ -15,14 +15,17 @@
 #include "core/units.h"
 #include "gpu/plugin.h"
 #include "launch/rank_board.h"
+#include "launch/rank_notes.h"
 #include "launch/rank_place.h"
 #include "launch/rank_supervisor.h"
 #include "launch/time_limit.h"
 #include "nn/dropout.h"
+#include "train/announce.h"
 #include "train/checkpoints.h"
 #include "train/device.h"
 #include "train/precision.h"
 #include "train/ranks.h"
+#include "train/replicas.h"
 #include "train/resumption.h"
 #include "train/setup.h"
 #include "train/simulated_crash.h"
@@ -83,78 +86,6 @@ track::RunStart run_start(const config::LoadedConfig& config, const Setup& setup
           .checkpoints = which_checkpoints(config->track.checkpoints)};
 }
 
-void say_facts(Reporter& reporter, const config::Config& config, const Setup& setup,
-               const track::Run& run) {
-  const std::int64_t val_size = setup.val_loader ? setup.data.val->size() : 0;
-  std::int64_t trainable = 0;
-  for (const auto& [name, tensor] : setup.model->parameters()) {
-    trainable += tensor.requires_grad() ? tensor.numel() : 0;
-  }
-  const std::int64_t all = nn::count_parameters(*setup.model);
-  reporter.say(fmt::format("run      {} ({})", run.name(), run.path().string()));
-  reporter.say(
-      fmt::format("device   {}, {}", describe_device(setup.device), name_of(setup.precision)));
-  reporter.say(fmt::format("data     {}: {} training, {} validation samples", config.data.name,
-                           render_grouped(static_cast<std::uint64_t>(setup.data.train->size())),
-                           render_grouped(static_cast<std::uint64_t>(val_size))));
-  reporter.say(fmt::format(
-      "model    {}: {} parameters{}",
-      config.model.file.empty() ? config.model.name : config.model.file,
-      render_grouped(static_cast<std::uint64_t>(all)),
-      trainable == all
-          ? ""
-          : fmt::format(", {} trained", render_grouped(static_cast<std::uint64_t>(trainable)))));
-}
-
-void say_step(Reporter& reporter, const Trainer& trainer, const Setup& setup) {
-  if (!setup.device.is_cuda()) {
-    return;
-  }
-  const auto why = trainer.why_not_recorded();
-  reporter.say(fmt::format("step     {}, samples {}",
-                           !why           ? "one CUDA graph"
-                           : why->empty() ? "not recorded (train.graph is off)"
-                                          : "not recorded: " + *why,
-                           setup.train_resident ? "on the device" : "streamed"));
-}
-
-nlohmann::json summary_json(const TrainSummary& summary, std::uint64_t peak_bytes) {
-  nlohmann::json json = {{"epochs", summary.epochs},
-                         {"steps", summary.steps},
-                         {"seconds", summary.seconds},
-                         {"samples_per_s", summary.samples_per_s},
-                         {"epoch_seconds_mean", summary.epoch_seconds_mean},
-                         {"peak_memory_bytes", peak_bytes},
-                         {"skipped_samples", summary.skipped},
-                         {"stopped_early", summary.is_stopped_early},
-                         {"last", summary.last}};
-  if (summary.best_value) {
-    json["best"] = {{"metric", summary.best_metric},
-                    {"value", *summary.best_value},
-                    {"epoch", summary.best_epoch}};
-  }
-  return json;
-}
-
-void say_summary(Reporter& reporter, const TrainSummary& summary, std::uint64_t peak_bytes,
-                 const track::Run& run) {
-  reporter.say(
-      fmt::format("done     {} epochs, {} steps in {}; {} samples/s, {} per epoch, {} peak "
-                  "memory",
-                  summary.epochs, summary.steps, render_seconds({summary.seconds}),
-                  render_count(summary.samples_per_s), render_seconds({summary.epoch_seconds_mean}),
-                  render_bytes({peak_bytes})));
-  if (summary.skipped > 0) {
-    reporter.say(
-        fmt::format("skipped  {} samples an epoch: they could not be decoded", summary.skipped));
-  }
-  if (summary.best_value) {
-    reporter.say(fmt::format("best     {} {:.4f} (epoch {})", summary.best_metric,
-                             *summary.best_value, summary.best_epoch));
-  }
-  reporter.say(fmt::format("next     kedge eval {}", run.path().string()));
-}
-
 // Not asked of a run that is gone on with: its model section cannot change any more.
 Result<void> check_dropout(const config::LoadedConfig& config) {
   if (!nn::is_dropout_ignored(config->model)) {
@@ -198,25 +129,6 @@ Result<std::unique_ptr<track::Run>> open_run(const config::LoadedConfig& config,
     point.epoch = resumption.newest.entry.epoch;
   }
   return track::Run::resume(facts, std::move(resumption.attempt), point);
-}
-
-void say_resumption(Reporter& reporter, const Resumption& resumption, const track::Run& run) {
-  for (const checkpoint::Bad& bad : resumption.newest.bad) {
-    reporter.say(fmt::format("damaged  {}: {}", bad.path.string(), bad.error.message));
-  }
-  if (resumption.newest.checkpoint) {
-    const nlohmann::json& state = resumption.newest.checkpoint->state();
-    reporter.say(fmt::format("resume   attempt {} from {}: step {}, epoch {}, batch {}",
-                             run.attempt(), resumption.newest.entry.name,
-                             resumption.newest.entry.step, resumption.newest.entry.epoch + 1,
-                             state.value("batch", std::int64_t{0})));
-  } else {
-    reporter.say(
-        fmt::format("resume   attempt {}, from the beginning: nothing was saved", run.attempt()));
-  }
-  for (const track::ConfigChange& change : resumption.changes) {
-    reporter.say(fmt::format("changed  {}: {} -> {}", change.key, change.before, change.after));
-  }
 }
 
 Result<void> train_in_run(const config::LoadedConfig& config, Setup& setup, track::Run& run,
@@ -280,7 +192,7 @@ Result<void> train_in_run(const config::LoadedConfig& config, Setup& setup, trac
     say_resumption(*reporter, *start.resumption, run);
     if (const auto& saved = start.resumption->newest.checkpoint) {
       KEDGE_TRY(trainer.restore(*saved, start.options.dropped));
-      durable_step = start.resumption->newest.entry.step;
+      durable_step = start.resumption->on_disk.step;
       if (!start.options.restored_copy.empty()) {
         KEDGE_TRY(trainer.write(start.options.restored_copy));
       }
@@ -301,7 +213,17 @@ Result<void> train_in_run(const config::LoadedConfig& config, Setup& setup, trac
                                              .more_is_better = trainer.is_more_better(),
                                              .size_bytes = trainer.state_bytes(),
                                              .group = *setup.group}));
-  const TrainSummary summary = KEDGE_TRY(trainer.run(*checkpoints));
+  const auto replicas = Replicas::make({.config = *config,
+                                        .device = setup.device,
+                                        .run = run,
+                                        .group = *setup.group,
+                                        .key = run.is_silent() ? "" : replica_key(run.path())});
+  const Result<TrainSummary> trained = trainer.run(*checkpoints, replicas.get());
+  const bool is_saved = trained || trained.error().kind == ErrorKind::Interrupted;
+  if (replicas != nullptr && is_saved) {
+    replicas->clear();
+  }
+  const TrainSummary summary = KEDGE_TRY(trained);
   checkpoints->clear_fast_folder();
   const std::uint64_t peak_bytes = peak_memory_bytes(setup.device);
   if (const std::string saves = checkpoints->summary(); !saves.empty()) {
@@ -333,7 +255,8 @@ Result<void> train_in_run(const config::LoadedConfig& config, Setup& setup, trac
 Result<void> train_as_rank(const config::LoadedConfig& config, const TrainingOptions& options) {
   KEDGE_TRY(check_checkpoint_name(*config));
   const StopSignals signals;
-  gpu::open();
+  const auto place = KEDGE_TRY(launch::find_rank_place(launch::find_environment_variable));
+  gpu::open(place ? place->local_rank : 0);
   auto group = KEDGE_TRY(join_ranks(config));
   RunPlan plan;
   if (group->is_first()) {
@@ -350,6 +273,7 @@ Result<void> train_as_rank(const config::LoadedConfig& config, const TrainingOpt
   if (group->is_first() && !plan.resumption) {
     KEDGE_TRY(check_dropout(config));
   }
+  KEDGE_TRY(open_saved(config, *group, plan));
   Start start{.resumption = std::move(plan.resumption),
               .signals = signals,
               .time = StopRule::Clock::now(),
@@ -367,6 +291,10 @@ Result<void> train_as_rank(const config::LoadedConfig& config, const TrainingOpt
       run->alert("ranks were started again", *incident, track::AlertLevel::Warning);
       run->console(*incident);
     }
+    const launch::RankNotes notes([&run](const std::string& report) {
+      run->alert("the ranks hang", report, track::AlertLevel::Warning);
+      run->console(report);
+    });
     return train_in_run(config, *setup, *run, start);
   };
   Result<void> result = catch_torch(attempt);

@@ -71,8 +71,9 @@ Trainer::Trainer(TrainerParts parts)
   }
 }
 
-Result<TrainSummary> Trainer::run(Checkpoints& checkpoints) {
+Result<TrainSummary> Trainer::run(Checkpoints& checkpoints, Replicas* replicas) {
   checkpoints_ = &checkpoints;
+  replicas_ = replicas;
   checkpoints.reserve(tensors());
   launch::show_phase(launch::RankPhase::Compute);
   const Stopwatch watch;
@@ -158,8 +159,13 @@ Result<void> Trainer::at_step_boundary() {
     return stop(stop_reason_.value_or("another rank was asked to stop"));
   }
   // After the last batch the end of the epoch is about to be saved, with its score.
-  const bool is_last_batch = state_.batch == parts_.train_loader.batches_per_epoch();
-  return answer.save && !is_last_batch ? save(std::nullopt) : Result<void>();
+  if (state_.batch == parts_.train_loader.batches_per_epoch()) {
+    return {};
+  }
+  if (answer.save) {
+    KEDGE_TRY(save(std::nullopt));
+  }
+  return answer.keep ? keep_in_memory() : Result<void>();
 }
 
 Result<void> Trainer::take_logged_loss() {

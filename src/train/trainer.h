@@ -31,6 +31,7 @@
 #include "train/loss_scaler.h"
 #include "train/meters.h"
 #include "train/optimizer.h"
+#include "train/replicas.h"
 #include "train/reporter.h"
 #include "train/schedule.h"
 #include "train/session.h"
@@ -108,7 +109,8 @@ class Trainer {
   std::uint64_t state_bytes();
 
   // Interrupted when it was asked to stop and has saved everything.
-  Result<TrainSummary> run(Checkpoints& checkpoints);
+  // Without `replicas`, none are kept.
+  Result<TrainSummary> run(Checkpoints& checkpoints, Replicas* replicas = nullptr);
 
  private:
   Result<void> train_epoch();
@@ -140,7 +142,9 @@ class Trainer {
   Result<Metrics> validate();
   std::vector<TensorGroup> tensors();
   nlohmann::json describe(std::optional<double> score);
+  Result<Snapshot> take_snapshot(std::optional<double> score);
   Result<void> save(std::optional<double> score);
+  Result<void> keep_in_memory();
   std::unexpected<Error> stop(const std::string& reason);
   bool is_over() const;  // no epoch comes after the finished ones
 
@@ -149,6 +153,7 @@ class Trainer {
 
   void ask_others();
   Agreement::Wish take_answer();
+  bool is_replica_due(std::int64_t step) const;
   bool should_stop_here();
   void set_share(const data::Batch& batch);
   at::Tensor mean_over_ranks(const at::Tensor& loss);
@@ -162,6 +167,7 @@ class Trainer {
   TrainerParts parts_;
   const config::Config& config_;
   Checkpoints* checkpoints_ = nullptr;
+  Replicas* replicas_ = nullptr;
   nn::NamedTensors trainable_;
   Meters meters_;
   DelayedScalar logged_loss_;

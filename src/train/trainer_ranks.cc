@@ -28,8 +28,9 @@ void Trainer::ask_others() {
   const bool is_last_batch = state_.batch + 1 == parts_.train_loader.batches_per_epoch();
   stop_reason_ = is_last_batch ? parts_.stop.reason(reserve_s)
                                : parts_.stop.reason(state_.step + 1, reserve_s);
-  agreement_->start(
-      {.stop = stop_reason_.has_value(), .save = checkpoints_->is_due(state_.step + 1)});
+  agreement_->start({.stop = stop_reason_.has_value(),
+                     .save = checkpoints_->is_due(state_.step + 1),
+                     .keep = is_replica_due(state_.step + 1)});
 }
 
 Agreement::Wish Trainer::take_answer() {
@@ -40,7 +41,13 @@ Agreement::Wish Trainer::take_answer() {
   const bool is_last_batch = state_.batch == parts_.train_loader.batches_per_epoch();
   stop_reason_ =
       is_last_batch ? parts_.stop.reason(reserve_s) : parts_.stop.reason(state_.step, reserve_s);
-  return {.stop = stop_reason_.has_value(), .save = checkpoints_->is_due(state_.step)};
+  return {.stop = stop_reason_.has_value(),
+          .save = checkpoints_->is_due(state_.step),
+          .keep = is_replica_due(state_.step)};
+}
+
+bool Trainer::is_replica_due(std::int64_t step) const {
+  return replicas_ != nullptr && replicas_->is_due(step);
 }
 
 // Between two epochs.

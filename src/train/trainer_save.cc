@@ -57,19 +57,30 @@ nlohmann::json Trainer::describe(std::optional<double> score) {
   return state;
 }
 
-Result<void> Trainer::save(std::optional<double> score) {
+// A collective: the state of all ranks, on rank 0.
+Result<Snapshot> Trainer::take_snapshot(std::optional<double> score) {
   // What was logged up to this step must be in the log before a checkpoint says it is done.
   KEDGE_TRY(take_logged_loss());
-  const launch::TimedPhase saving(launch::RankPhase::Saving, save_us_);
   move_counts_to_first();
   share_buffers();
   if (state_.batch > 0) {
     state_.epoch_seconds = epoch_seconds_before_ + epoch_watch_.seconds();
   }
-  return checkpoints_->save({.tensors = joined_tensors(),
-                             .state = describe(score),
-                             .step = state_.step,
-                             .epoch = state_.epoch});
+  return Snapshot{.tensors = joined_tensors(),
+                  .state = describe(score),
+                  .step = state_.step,
+                  .epoch = state_.epoch};
+}
+
+Result<void> Trainer::save(std::optional<double> score) {
+  const launch::TimedPhase saving(launch::RankPhase::Saving, save_us_);
+  return checkpoints_->save(KEDGE_TRY(take_snapshot(score)));
+}
+
+Result<void> Trainer::keep_in_memory() {
+  const launch::TimedPhase saving(launch::RankPhase::Saving, save_us_);
+  replicas_->keep(KEDGE_TRY(take_snapshot(std::nullopt)));
+  return {};
 }
 
 Result<void> Trainer::write(const Path& path) {

@@ -102,6 +102,11 @@ def start(args, folder: pathlib.Path, run: str, *values: str) -> subprocess.Pope
     )
 
 
+def memory_of(run: str) -> list:
+    """The replicas that /dev/shm holds of a run, the newest last."""
+    return sorted(pathlib.Path(f"/dev/shm/kedge-{os.geteuid()}").glob(f"{run}-*/*/step-????????"))
+
+
 def is_saving(folder: pathlib.Path, run: str) -> bool:
     try:
         return any(".tmp-" in entry.name for entry in os.scandir(checkpoint_of(folder, run, "")))
@@ -115,7 +120,7 @@ def wait_for_moment(moment: str, folder: pathlib.Path, run: str, process, chance
     def is_over():
         return process.poll() is not None
 
-    before = step_of(folder, run)
+    before, replicas = step_of(folder, run), memory_of(run)
     if moment == "save":
         wait_for("a save", lambda: is_saving(folder, run) or is_over(), pause_s=0.0005)
     elif moment == "resume":
@@ -128,6 +133,8 @@ def wait_for_moment(moment: str, folder: pathlib.Path, run: str, process, chance
             lambda: is_over() or (now := set(ranks_of(process.pid).values())) and not now & first,
         )
         time.sleep(chance.uniform(0, 0.8))
+    elif moment == "replica":
+        wait_for("a replica", lambda: memory_of(run)[-1:] != replicas[-1:] or is_over())
     else:
         wait_for("progress", lambda: step_of(folder, run) > before or is_over())
         time.sleep(chance.uniform(0, 0.3))
@@ -194,6 +201,38 @@ def kills_while_saving_and_resuming_cost_nothing(args, folder: pathlib.Path) -> 
     kill_and_compare(args, folder, ["save", "resume"], *values)
 
 
+def a_killed_rank_goes_on_from_memory(args, folder: pathlib.Path) -> None:
+    # Nothing is on the disk before the end; the training that nobody kills keeps no replicas.
+    values = (f"train.epochs={max(30, args.kills * 4)}", "train.eval_every=0")
+    values += ("checkpoint.every=never",)
+    train(args.kedge, folder, "whole", "dist.ranks=2", *values)
+    text = kill_and_compare(args, folder, ["replica"], "dist.replicas=1 steps", *values)
+    if "from the memory of" not in text or "from the beginning" in text:
+        sys.exit(f"it did not go on from memory:\n{text}")
+    if memory_of("killed"):
+        sys.exit(f"the end left {memory_of('killed')}")
+
+
+def full_memory_is_a_warning(args, folder: pathlib.Path) -> None:
+    shell = 'mount -t tmpfs -o size=64k tmpfs /dev/shm && exec "$@"'
+    command = train_command(args.kedge, folder, "full", "dist.ranks=2", "train.epochs=3")
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", shell, "sh", *command, "dist.replicas=1 steps"],
+        cwd=folder,
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    if "unshare" in done.stderr or "mount:" in done.stderr:
+        print("not tried: this user cannot mount a small /dev/shm")
+        return
+    if done.returncode != 0 or "no replicas in memory from now on" not in done.stderr:
+        sys.exit(f"a full /dev/shm: {done.returncode}\n{done.stderr}")
+    print("a full /dev/shm is a warning, and the training ends well")
+
+
 def a_stopped_rank_is_named(args, folder: pathlib.Path) -> None:
     values = ("dist.ranks=3", "train.epochs=100000", "dist.stall=3s")
     process = start(args, folder, "stopped", *values)
@@ -210,6 +249,14 @@ def a_stopped_rank_is_named(args, folder: pathlib.Path) -> None:
     report = "".join(lines)
     if "rank 1 does not move" not in report or "stopped by a signal" not in report:
         sys.exit("nobody named rank 1:\n" + report)
+    events = folder / "runs/default/stopped"
+    wait_for(
+        "the report in the run's log",
+        lambda: any(
+            b"rank 1 does not move" in log.read_bytes() for log in events.glob("events-*.klog")
+        ),
+        process,
+    )
     os.kill(ranks[1], signal.SIGCONT)
     process.send_signal(signal.SIGTERM)
     output, _ = process.communicate(timeout=PATIENCE_S)
@@ -285,6 +332,8 @@ def torchruns_variables_make_a_rank(args, folder: pathlib.Path) -> None:
 CLAIMS = [
     a_killed_rank_costs_nothing,
     kills_while_saving_and_resuming_cost_nothing,
+    a_killed_rank_goes_on_from_memory,
+    full_memory_is_a_warning,
     a_stopped_rank_is_named,
     any_number_of_ranks_goes_on,
     torchruns_variables_make_a_rank,

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Two machines, as network namespaces with names of their own: they meet, train as one, and survive
-a cut network and a dead supervisor.
+"""Two machines, as namespaces with networks, names and memory of their own: they meet, train as
+one, and survive a cut network, dead supervisors, and memory that only the other one still has.
 
-Usage: machines.py [--bin FOLDER]      (as root; skipped where namespaces cannot be made)
+Usage: machines.py [--bin FOLDER] [CLAIM...]      (as root; skipped where namespaces cannot be made)
 """
 
 import argparse
@@ -16,7 +16,7 @@ import tempfile
 import threading
 import time
 
-from elastic import CONFIG, PATIENCE_S, step_of, wait_for
+from elastic import CONFIG, PATIENCE_S, kill, ranks_of, step_of, wait_for
 from trainings import ROOT, checkpoint_of, clean_environment, largest_difference, state_of, train
 
 NET = "10.77.41"
@@ -59,9 +59,10 @@ class Supervisor:
     """`kedge train` on one of the machines, and what it has printed."""
 
     def __init__(self, machines: Machines, index: int, args, folder: pathlib.Path, values):
-        shell = f'hostname machine{"ab"[index]} && exec "$@"'
+        shell = f'hostname machine{"ab"[index]} && mount -t tmpfs tmpfs /dev/shm && exec "$@"'
         command = ["ip", "netns", "exec", machines.names[index]]
-        command += ["unshare", "--uts", "sh", "-c", shell, "sh", str(args.kedge), "train"]
+        command += ["unshare", "--uts", "--mount", "sh", "-c", shell, "sh"]
+        command += [str(args.kedge), "train"]
         command += [str(folder / "config.yaml"), *values]
         self.lines = []
         self.process = subprocess.Popen(
@@ -80,6 +81,13 @@ class Supervisor:
 
     def has_said(self, text: str) -> bool:
         return any(text in line for line in self.lines)
+
+    def memory(self) -> pathlib.Path:
+        """Its /dev/shm, seen from here."""
+        return pathlib.Path("/proc", str(self.process.pid), "root", "dev/shm")
+
+    def has_replica(self) -> bool:
+        return any(self.memory().glob("kedge-*/*/*/step-????????"))
 
     def end(self) -> int:
         try:
@@ -140,8 +148,55 @@ def the_rest_goes_on_without_a_dead_machine(machines, args, folder) -> None:
     print("a killed supervisor takes its machine out; the other one finished alone")
 
 
+def a_replica_comes_from_the_other_machine(machines, args, folder) -> None:
+    values = ("train.epochs=60", "train.eval_every=0", "checkpoint.every=never")
+    values += ("model.dropout=0", "train.precision=fp64")
+    train(args.kedge, folder, "whole", *values)
+    both = start_both(machines, args, folder, "memory", "dist.replicas=1 steps", *values)
+    wait_for("replicas", lambda: all(one.has_replica() for one in both), both[0].process)
+    kill(ranks_of(both[0].process.pid)[0])
+    for folder_of_user in both[0].memory().glob("kedge-*"):
+        shutil.rmtree(folder_of_user, ignore_errors=True)
+    expect_end(both, (0, 0))
+    if not both[0].has_said("from the memory of machineb"):
+        sys.exit(f"it did not go on from the other's memory:\n{both[0].text()}")
+    difference, tensor = largest_difference(
+        checkpoint_of(folder, "memory"), checkpoint_of(folder, "whole")
+    )
+    if difference > 1e-9:
+        sys.exit(f"{tensor} differs by {difference:.1e} from one process")
+    print("one machine's memory was lost: the state came from the other's; the same weights")
+
+
+def the_first_machine_may_be_lost(machines, args, folder) -> None:
+    values = ("dist.min_nodes=1", "train.epochs=60", "model.dropout=0", "train.precision=fp64")
+    train(args.kedge, folder, "whole", *values[1:])
+    both = start_both(machines, args, folder, "first", *values)
+    wait_for("a first checkpoint", lambda: step_of(folder, "first") > 0, both[0].process)
+    both[0].process.send_signal(signal.SIGKILL)
+    both[0].end()
+    expect_end(both[1:], (0,))
+    if not both[1].has_said("is lost; machineb decides now"):
+        sys.exit(f"nobody took over:\n{both[1].text()}")
+    difference, tensor = largest_difference(
+        checkpoint_of(folder, "first"), checkpoint_of(folder, "whole")
+    )
+    if difference > 1e-9:
+        sys.exit(f"{tensor} differs by {difference:.1e} from one process")
+    print("the first machine was lost for good: the other one decided, and finished alone")
+
+
+CLAIMS = [
+    a_cut_network_ends_in_a_report_and_a_restart,
+    the_rest_goes_on_without_a_dead_machine,
+    a_replica_comes_from_the_other_machine,
+    the_first_machine_may_be_lost,
+]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("claims", nargs="*", default=[claim.__name__ for claim in CLAIMS])
     parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/bin")
     args = parser.parse_args()
     args.kedge = args.bin.resolve() / "kedge"
@@ -153,10 +208,7 @@ def main() -> None:
         print("skipped: network namespaces cannot be made here")
         return
     try:
-        for claim in (
-            a_cut_network_ends_in_a_report_and_a_restart,
-            the_rest_goes_on_without_a_dead_machine,
-        ):
+        for claim in (claim for claim in CLAIMS if claim.__name__ in args.claims):
             folder = pathlib.Path(tempfile.mkdtemp(prefix="kedge-machines-"))
             (folder / "config.yaml").write_text(CONFIG)
             claim(machines, args, folder)
