@@ -89,12 +89,13 @@ function(kedge_room name)
     add_executable(${name}_test ${tests})
     kedge_link(${name}_test ${name} ${below})
     target_link_libraries(${name}_test PRIVATE kedge_gtest)
-    target_compile_definitions(${name}_test
-      PRIVATE KEDGE_FIXTURES="${CMAKE_SOURCE_DIR}/tests/fixtures")
+    # Relative, so that ccache serves clones in other folders too: tests run in the project's root.
+    target_compile_definitions(${name}_test PRIVATE KEDGE_FIXTURES="tests/fixtures")
     if(ROOM_TORCH)
       target_link_libraries(${name}_test PRIVATE kedge_torch)
     endif()
     kedge_use_pre_compiled(${name}_test ${pre_compiled} test)
-    add_test(NAME ${name}_test COMMAND ${name}_test --gtest_brief=1)
+    add_test(NAME ${name}_test COMMAND ${name}_test --gtest_brief=1
+      WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   endif()
 endfunction()

@@ -3,9 +3,11 @@
 
 find_program(CCACHE ccache)
 if(CCACHE)
-  # The sloppiness lets ccache serve files that use a pre-compiled header.
+  # The sloppiness lets ccache serve files that use a pre-compiled header; without absolute paths in
+  # what it compares it serves every clone on the machine.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
-      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${CCACHE})
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+      CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE})
 endif()
 find_program(MOLD mold)
 if(MOLD)
