@@ -45,6 +45,7 @@ constexpr auto kVerbs = std::to_array<Verb>({
     {"logs", "what jobs have printed, over all nodes", run_logs},
     {"cancel", "end jobs, wherever they run", run_cancel},
     {"retry", "submit again what did not end well", run_retry},
+    {"container", "images of what a run needs, for Docker and Apptainer", run_container},
     {"task", "what runs inside a job, around its program", run_task},
     {"list", "what models, optimizers, ... there are", run_list},
     {"scale", "what more ranks on this machine would bring", run_scale},

@@ -1,16 +1,22 @@
 // From the words of `kedge submit` to jobs.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "cli/estimate.h"
 #include "cli/shared/arguments.h"
 #include "cli/verbs.h"
+#include "config/load.h"
+#include "core/file.h"
 #include "core/result.h"
 #include "launch/job_book.h"
 #include "launch/job_spec.h"
 #include "launch/launcher.h"
 #include "launch/submit_set.h"
+#include "search/sweep_plan.h"
 
 namespace kedge::cli {
 
@@ -20,6 +26,32 @@ inline constexpr std::string_view kJobBefore = "<the job before>";
 // One job, or with --test-one a small one and then the rest. `is_dry`: no sweep is made.
 Result<std::vector<launch::JobSpec>> specs_to_submit(const Arguments& arguments, Args command,
                                                      bool is_dry);
+
+// What `kedge submit SWEEP` makes an array of.
+struct SweepToRun {
+  std::string folder;  // of the sweep, absolute
+  search::SweepPlan plan;
+  Path config;  // of its program; empty: it is none of ours
+  std::string name;
+};
+
+// Whether the word names a sweep: a file, a config with a `sweep:` section, a CSV, a sweep's id.
+bool is_sweep(const std::string& word, const Arguments& arguments);
+
+// Makes the sweep where the word is a file, unless `is_dry`.
+Result<SweepToRun> open_sweep_to_run(const Arguments& arguments, bool is_dry);
+
+// The config that the jobs train; nothing for a program that is none of ours.
+Result<std::optional<config::LoadedConfig>> config_to_train(const Arguments& arguments,
+                                                            Args command);
+
+// How long a task takes and how fast it is, as far as anybody knows; --probe measures it.
+Result<KnownWork> estimate_work(const Arguments& arguments, Args command,
+                                const launch::JobBook& book, const launch::JobSpec& spec);
+
+// --advise: prints what to know before submitting, and submits nothing.
+Result<int> show_advice(const Arguments& arguments, Args command, const launch::Launcher& launcher,
+                        const launch::JobSpec& spec, const KnownWork& known);
 
 const VerbHelp& submit_help();
 

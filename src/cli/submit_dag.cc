@@ -138,6 +138,9 @@ Result<int> submit_dag(const Arguments& arguments, const launch::JobBook& book) 
     }
   }
   const auto launcher = KEDGE_TRY(launch::make_launcher(scheduler));
+  if (!arguments.has("--dry-run")) {
+    KEDGE_TRY(launcher->check_here());
+  }
   return submit_steps(arguments, book, *launcher, steps);
 }
 

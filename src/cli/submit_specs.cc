@@ -19,8 +19,8 @@
 #include "config/load.h"
 #include "core/file.h"
 #include "core/process.h"
+#include "launch/task_share.h"
 #include "search/sweep_plan.h"
-#include "sweep/sweep_folder.h"
 #include "track/names.h"
 
 namespace kedge::cli {
@@ -161,13 +161,15 @@ Result<JobSpec> program_spec(const Arguments& arguments, Args command) {
   return spec;
 }
 
+Result<Path> config_file_of(const Arguments& arguments) {
+  const auto& words = arguments.positionals();
+  return config::find_config_file(words.empty() ? arguments.value("--config") : words.front());
+}
+
 Result<JobSpec> config_spec(const Arguments& arguments) {
   JobSpec spec = make_spec(arguments);
   KEDGE_TRY(add_array(arguments, spec));
-  const auto& words = arguments.positionals();
-  const Path file = KEDGE_TRY(
-      config::find_config_file(words.empty() ? arguments.value("--config") : words.front()));
-  const auto config = KEDGE_TRY(load_for(arguments, file, spec));
+  const auto config = KEDGE_TRY(load_for(arguments, KEDGE_TRY(config_file_of(arguments)), spec));
   spec.wants = config->job;
   spec.is_kedge = true;
   // As it is now: the file may change before the job starts.
@@ -188,58 +190,6 @@ Result<JobSpec> config_spec(const Arguments& arguments) {
   return spec;
 }
 
-bool is_sweep(const std::string& word, const Arguments& arguments) {
-  std::error_code ignored;
-  const Path folder = Path(arguments.value("--dir", "sweeps")) / word;
-  if (std::filesystem::exists(folder / "sweep.json", ignored) ||
-      std::filesystem::exists(Path(word) / "sweep.json", ignored) || word.ends_with(".csv")) {
-    return true;
-  }
-  const auto text = read_file(word);
-  return text &&
-         (text->starts_with("parameters:") || text->find("\nparameters:") != std::string::npos);
-}
-
-struct SweepToRun {
-  std::string folder;  // of the sweep, absolute
-  search::SweepPlan plan;
-  Path config;  // of its program; empty: it is none of ours
-  std::string name;
-};
-
-Result<SweepToRun> open_sweep(const Arguments& arguments, bool is_dry) {
-  const std::string& word = arguments.positionals().front();
-  const std::string dir = arguments.value("--dir", "sweeps");
-  std::error_code ignored;
-  const bool is_file = std::filesystem::is_regular_file(word, ignored);
-  if (!is_file) {
-    const auto folder = KEDGE_TRY(sweep::SweepFolder::open(word, dir));
-    const auto& facts = folder->facts();
-    return SweepToRun{.folder = std::filesystem::absolute(folder->path()).string(),
-                      .plan = folder->plan(),
-                      .config = facts.is_config ? facts.folder / facts.program : Path(),
-                      .name = facts.name.empty() ? facts.id : facts.name};
-  }
-  sweep::NewSweep sweep;
-  sweep.text = KEDGE_TRY(read_file(word));
-  sweep.file_name = word;
-  sweep.is_table = word.ends_with(".csv");
-  sweep.config = arguments.value("--config");
-  search::SweepPlan plan = KEDGE_TRY(sweep::read_plan(sweep.text, word, sweep.is_table));
-  if (is_dry) {
-    return SweepToRun{.folder = std::filesystem::absolute(Path(dir) / "SWEEP").string(),
-                      .plan = plan,
-                      .config = sweep.config,
-                      .name = plan.name.empty() ? "sweep" : plan.name};
-  }
-  const auto folder = KEDGE_TRY(sweep::SweepFolder::create(dir, sweep));
-  const auto& facts = folder->facts();
-  return SweepToRun{.folder = std::filesystem::absolute(folder->path()).string(),
-                    .plan = std::move(plan),
-                    .config = facts.is_config ? facts.folder / facts.program : Path(),
-                    .name = facts.name.empty() ? facts.id : facts.name};
-}
-
 Result<JobSpec> sweep_spec(const Arguments& arguments, bool is_dry) {
   JobSpec spec = make_spec(arguments);
   for (const std::string& text : arguments.overrides()) {
@@ -251,7 +201,7 @@ Result<JobSpec> sweep_spec(const Arguments& arguments, bool is_dry) {
   // Before the sweep is made: what its jobs need must be sound.
   KEDGE_TRY(load_for(arguments, {}, spec));
   const std::int64_t agents = KEDGE_TRY(arguments.number("--agents", 0));
-  const SweepToRun sweep = KEDGE_TRY(open_sweep(arguments, is_dry));
+  const SweepToRun sweep = KEDGE_TRY(open_sweep_to_run(arguments, is_dry));
   const auto runs = search::expected_runs(sweep.plan);
   if (agents == 0 && !runs) {
     return fail(ErrorKind::Usage, "this sweep has no end, so nobody knows how many jobs to make",
@@ -300,6 +250,20 @@ Result<std::vector<JobSpec>> with_test(JobSpec spec) {
 
 }  // namespace
 
+Result<std::optional<config::LoadedConfig>> config_to_train(const Arguments& arguments,
+                                                            Args command) {
+  const auto& words = arguments.positionals();
+  if (!command.empty()) {
+    return std::nullopt;
+  }
+  if (!words.empty() && is_sweep(words.front(), arguments)) {
+    const SweepToRun sweep = KEDGE_TRY(open_sweep_to_run(arguments, true));
+    return sweep.config.empty() ? std::nullopt
+                                : std::optional(KEDGE_TRY(load_for(arguments, sweep.config, {})));
+  }
+  return KEDGE_TRY(load_for(arguments, KEDGE_TRY(config_file_of(arguments)), {}));
+}
+
 Result<std::vector<JobSpec>> specs_to_submit(const Arguments& arguments, Args command,
                                              bool is_dry) {
   const auto& words = arguments.positionals();
@@ -312,10 +276,11 @@ Result<std::vector<JobSpec>> specs_to_submit(const Arguments& arguments, Args co
                      ? KEDGE_TRY(sweep_spec(arguments, is_dry))
                      : KEDGE_TRY(config_spec(arguments));
   KEDGE_TRY(launch::check_spec(spec));
-  if (arguments.has("--test-one")) {
-    return with_test(std::move(spec));
-  }
-  return std::vector<JobSpec>{std::move(spec)};
+  std::vector<JobSpec> specs = arguments.has("--test-one") ? KEDGE_TRY(with_test(std::move(spec)))
+                                                           : std::vector<JobSpec>{std::move(spec)};
+  specs.back().per_gpu = KEDGE_TRY(arguments.number("--per-gpu", 1));
+  specs.back() = KEDGE_TRY(launch::share_gpus(std::move(specs.back())));
+  return specs;
 }
 
 }  // namespace kedge::cli

@@ -15,6 +15,7 @@
 #include "cli/sweep.h"
 #include "cli/verbs.h"
 #include "core/log.h"
+#include "launch/advice.h"
 #include "launch/launcher.h"
 #include "launch/shell_text.h"
 #include "launch/submit.h"
@@ -34,6 +35,8 @@ const VerbHelp kHelp = {
         "What it\nneeds is the config's `job:` section. {task}, {item} and {dir} in values and "
         "words are those of a\ntask. `kedge jobs`, `logs`, `cancel` and `retry` go on from there.",
     .flags = {{"--dry-run", "", "show exactly what would be submitted, and submit nothing"},
+              {"--advise", "", "say whether the work fits, what it needs and how long it takes"},
+              {"--probe", "", "first train a few steps here: how long a task will take"},
               {"--test-one", "", "first a small job; the rest starts when it has ended well"},
               {"--scheduler", "S", "short for job.scheduler=S: auto, local, slurm, condor"},
               {"--name", "N", "what to call the job; the config's or the program's otherwise"},
@@ -42,6 +45,7 @@ const VerbHelp kHelp = {
               {"--in", "A,B,C", "an array with a task per item"},
               {"--matching", "GLOB", "an array with a task per file of that name"},
               {"--at-once", "N", "short for job.at_once=N: tasks at the same time"},
+              {"--per-gpu", "N", "so many small tasks of an array at once on the GPUs of one job"},
               {"--agents", "N", "SWEEP: so many agents that work until it is done"},
               {"--after", "JOB", "start when JOB has ended well; may be repeated"},
               {"--after-any", "JOB", "start when JOB has ended"},
@@ -60,6 +64,16 @@ nlohmann::json rendering_json(const launch::Rendering& rendering) {
   return {{"files", files}, {"command", rendering.command}, {"output", rendering.output}};
 }
 
+// Before anything is submitted.
+void print_notes(const launch::JobSpec& spec, const launch::Rendering& rendering) {
+  for (const std::string& note : rendering.notes) {
+    warn("{}", note);
+  }
+  if (const auto trouble = launch::find_time_trouble(spec)) {
+    warn("{}", *trouble);
+  }
+}
+
 Result<int> show_only(const Arguments& arguments, const launch::JobBook& book,
                       const launch::Launcher& launcher, const std::vector<launch::JobSpec>& specs) {
   nlohmann::json all = nlohmann::json::array();
@@ -68,15 +82,15 @@ Result<int> show_only(const Arguments& arguments, const launch::JobBook& book,
         std::remove_if(spec.after.begin(), spec.after.end(),
                        [](const launch::Dependency& d) { return d.key == kJobBefore; }),
         spec.after.end());
-    const auto rendering = KEDGE_TRY(launch::rehearse(book, launcher, spec, own_program()));
-    if (arguments.has("--json")) {
-      all.push_back(rendering_json(rendering));
-    } else {
-      print_rendering(rendering, book.dir() / "KEY");
+    const auto renderings = KEDGE_TRY(launch::rehearse(book, launcher, spec, own_program()));
+    for (const launch::Rendering& rendering : renderings) {
+      if (arguments.has("--json")) {
+        all.push_back(rendering_json(rendering));
+      } else {
+        print_rendering(rendering, book.dir() / "KEY");
+      }
     }
-    for (const std::string& note : rendering.notes) {
-      warn("{}", note);
-    }
+    print_notes(spec, renderings.front());
   }
   if (arguments.has("--json")) {
     print_json(all);
@@ -93,8 +107,10 @@ Result<int> submit_all(const Arguments& arguments, const launch::JobBook& book,
       dependency.key = dependency.key == kJobBefore ? before : dependency.key;
     }
     const auto rehearsal = KEDGE_TRY(launch::rehearse(book, launcher, spec, own_program()));
-    for (const std::string& note : rehearsal.notes) {
-      warn("{}", note);
+    print_notes(spec, rehearsal.front());
+    if (rehearsal.size() > 1) {
+      say("kedge: {} tasks are more than this site takes in one array: submitted as {}", spec.tasks,
+          rehearsal.size());
     }
     const auto record = KEDGE_TRY(launch::submit_job(book, launcher, spec, own_program()));
     before = record.key;
@@ -129,6 +145,16 @@ Result<int> become_shell(const launch::Launcher& launcher, const launch::JobSpec
   return fail(ErrorKind::Unavailable, fmt::format("cannot start {}", words.front()));
 }
 
+// Only now that all is known to be sound: a sweep is a folder.
+Result<void> make_sweep(const Arguments& arguments, Args command,
+                        std::vector<launch::JobSpec>& specs) {
+  const auto& words = arguments.positionals();
+  if (command.empty() && !words.empty() && is_sweep(words.front(), arguments)) {
+    specs = KEDGE_TRY(specs_to_submit(arguments, command, false));
+  }
+  return {};
+}
+
 Result<int> submit(const Arguments& arguments, Args command) {
   const launch::JobBook book = open_book(arguments);
   const bool is_dry = arguments.has("--dry-run");
@@ -136,12 +162,23 @@ Result<int> submit(const Arguments& arguments, Args command) {
       is_dag(arguments.positionals().front())) {
     return submit_dag(arguments, book);
   }
-  const std::vector<launch::JobSpec> specs =
-      KEDGE_TRY(specs_to_submit(arguments, command, is_dry || arguments.has("--interactive")));
+  std::vector<launch::JobSpec> specs = KEDGE_TRY(specs_to_submit(arguments, command, true));
   const auto launcher =
       KEDGE_TRY(launch::make_launcher(config::name_of(specs.front().wants.scheduler)));
   if (arguments.has("--interactive")) {
+    KEDGE_TRY(launcher->check_here());
     return become_shell(*launcher, specs.front());
+  }
+  const KnownWork known = KEDGE_TRY(estimate_work(arguments, command, book, specs.back()));
+  const double estimate_s = known.estimate ? known.estimate->task_s : 0;
+  specs.back().estimate_s = estimate_s;
+  if (arguments.has("--advise")) {
+    return show_advice(arguments, command, *launcher, specs.back(), known);
+  }
+  if (!is_dry) {
+    KEDGE_TRY(launcher->check_here());
+    KEDGE_TRY(make_sweep(arguments, command, specs));
+    specs.back().estimate_s = estimate_s;
   }
   if (specs.size() > 1 && launcher->takes_sets()) {
     return submit_steps(arguments, book, *launcher, as_steps(specs));

@@ -6,12 +6,14 @@
 #include <unistd.h>
 
 #include "cli/shared/arguments.h"
+#include "cli/sweep.h"
 #include "cli/verbs.h"
 #include "core/file.h"
 #include "core/result.h"
 #include "core/units.h"
 #include "launch/local/supervisor.h"
 #include "launch/task_run.h"
+#include "launch/task_share.h"
 
 namespace kedge::cli {
 namespace {
@@ -31,6 +33,9 @@ const VerbHelp kHelp = {
                "stopped at a time limit, or told to stop, it is to be run again: exit code 85"},
               {"--limit", "TIME", "stop the program after this long: exit code 124, or 85"},
               {"--grace", "TIME", "stop it so long before the scheduler's limit (2m)"},
+              {"--share", "N", "run N tasks of an array in this one (kedge submit --per-gpu)"},
+              {"--of", "N", "how many tasks that array has"},
+              {"--each", "N", "what --share starts: the tasks themselves"},
               {"--supervise", "FOLDER", "run a local job of the job book to its end"},
               {"--submission", "N", "which submission of that job (1)"}}};
 
@@ -56,7 +61,21 @@ Result<launch::TaskRun> task_of(const Arguments& arguments, Args command) {
                          .is_stamped = arguments.has("--stamp"),
                          .is_resumable = arguments.has("--resumable"),
                          .grace = KEDGE_TRY(parse_seconds(arguments.value("--grace", "0"))),
-                         .limit = KEDGE_TRY(parse_seconds(arguments.value("--limit", "0")))};
+                         .limit = KEDGE_TRY(parse_seconds(arguments.value("--limit", "0"))),
+                         .share = KEDGE_TRY(arguments.number("--share", 0)),
+                         .total = KEDGE_TRY(arguments.number("--of", 0))};
+}
+
+Result<int> run_program(const Arguments& arguments, Args command) {
+  if (arguments.has("--each")) {
+    return launch::run_shared({.command = {command.begin(), command.end()},
+                               .count = KEDGE_TRY(arguments.number("--each", 0)),
+                               .total = KEDGE_TRY(arguments.number("--of", 0))},
+                              own_program());
+  }
+  const launch::TaskRun task = KEDGE_TRY(task_of(arguments, command));
+  const launch::HeldSignals signals;
+  return launch::run_task(task, signals);
 }
 
 }  // namespace
@@ -79,15 +98,11 @@ int run_task(Args args) {
     return report({ErrorKind::Usage, "task needs a program behind --",
                    "for example: kedge task --limit 4h --resumable -- python train.py"});
   }
-  const auto task = task_of(**arguments, command);
-  if (!task) {
-    return report(task.error());
-  }
-  const launch::HeldSignals signals;
-  const auto exit_code = launch::run_task(*task, signals);
+  const auto exit_code = run_program(**arguments, command);
   if (!exit_code) {
-    report(exit_code.error());
-    return exit_code.error().kind == ErrorKind::NotFound ? kExitNoProgram : kExitCannotStart;
+    const int code = report(exit_code.error());
+    const bool is_missing = exit_code.error().kind == ErrorKind::NotFound;
+    return code == kExitUsage ? code : is_missing ? kExitNoProgram : kExitCannotStart;
   }
   return *exit_code;
 }

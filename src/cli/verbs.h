@@ -14,6 +14,7 @@ int run_cancel(Args args);
 int run_bench(Args args);
 int run_ckpt(Args args);
 int run_config(Args args);
+int run_container(Args args);
 int run_data(Args args);
 int run_importance(Args args);
 int run_ensemble(Args args);

@@ -31,7 +31,8 @@ nlohmann::json submission_json(const Submission& submission) {
   return {{"number", submission.number},         {"state", name_of(submission.state)},
           {"tasks", submission.tasks},           {"id", submission.id},
           {"prepared_s", submission.prepared_s}, {"message", submission.message},
-          {"output", submission.output}};
+          {"output", submission.output},         {"offset", submission.offset},
+          {"part_of", submission.part_of}};
 }
 
 Submission submission_from(const nlohmann::json& json) {
@@ -47,6 +48,8 @@ Submission submission_from(const nlohmann::json& json) {
   json.at("prepared_s").get_to(submission.prepared_s);
   json.at("message").get_to(submission.message);
   json.at("output").get_to(submission.output);
+  submission.offset = json.value("offset", std::int64_t{0});
+  submission.part_of = json.value("part_of", std::int64_t{0});
   return submission;
 }
 

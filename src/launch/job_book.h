@@ -34,7 +34,9 @@ struct Submission {
   std::string id = {};                   // the scheduler's
   std::int64_t prepared_s = 0;           // Unix seconds, before the scheduler was called
   std::string message = {};
-  std::string output = {};  // Rendering::output
+  std::string output = {};   // Rendering::output
+  std::int64_t offset = 0;   // the scheduler's index of a task is the task's number less this
+  std::int64_t part_of = 0;  // the first submission of an array that was too large for one; 0: none
 };
 
 struct JobRecord {

@@ -18,8 +18,11 @@ TaskState state_after(int exit_code) {
 
 TaskStatus refused_status(const JobRecord& record, std::int64_t task) {
   TaskStatus status{.task = task, .state = TaskState::Failed, .reason = "not submitted"};
-  if (!record.submissions.empty()) {
+  // Of an array in several parts those behind a refused one were not submitted at all.
+  if (!record.submissions.empty() && !record.last().message.empty()) {
     status.reason = "refused: " + record.last().message;
+  }
+  if (!record.submissions.empty()) {
     status.submitted_s = record.last().prepared_s;
   }
   return status;

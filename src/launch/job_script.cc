@@ -93,6 +93,10 @@ std::vector<std::string> task_words(const JobSpec& spec, const SubmissionPlace& 
     words.emplace_back("--resumable");
     words.emplace_back(fmt::format("--grace={}", spec.wants.grace.value));
   }
+  if (spec.shared > 0) {
+    words.insert(words.end(),
+                 {"--share", std::to_string(spec.per_gpu), "--of", std::to_string(spec.shared)});
+  }
   words.emplace_back("--");
   words.insert(words.end(), spec.command.begin(), spec.command.end());
   return words;

@@ -135,7 +135,10 @@ nlohmann::json to_json(const JobSpec& spec) {
           {"items", spec.items},
           {"after", after},
           {"files", spec.files},
-          {"is_kedge", spec.is_kedge}};
+          {"is_kedge", spec.is_kedge},
+          {"per_gpu", spec.per_gpu},
+          {"shared", spec.shared},
+          {"estimate_s", spec.estimate_s}};
 }
 
 Result<JobSpec> spec_from_json(const nlohmann::json& json) {
@@ -156,6 +159,9 @@ Result<JobSpec> spec_from_json(const nlohmann::json& json) {
     }
     json.at("files").get_to(spec.files);
     json.at("is_kedge").get_to(spec.is_kedge);
+    spec.per_gpu = json.value("per_gpu", std::int64_t{1});
+    spec.shared = json.value("shared", std::int64_t{0});
+    spec.estimate_s = json.value("estimate_s", 0.0);
     return spec;
   } catch (const nlohmann::json::exception& error) {
     return fail(ErrorKind::Corrupt, fmt::format("not a job: {}", error.what()));

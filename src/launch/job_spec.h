@@ -37,7 +37,11 @@ struct JobSpec {
   std::vector<std::string> items = {};                // one text a task, or empty
   std::vector<Dependency> after = {};
   std::map<std::string, std::string> files = {};  // name to text; kept in the job's folder
-  bool is_kedge = false;  // it saves and exits with 85 by itself, before its time limit too
+  bool is_kedge = false;     // it saves and exits with 85 by itself, before its time limit too
+  std::int64_t per_gpu = 1;  // tasks that share the GPUs of one (task_share.h)
+  // Where several do: how many there are in all; the items of one are between tabs. 0: none do.
+  std::int64_t shared = 0;
+  double estimate_s = 0;  // of one task, from earlier runs or a probe; 0: nobody knows
 
   bool is_array() const { return tasks > 0; }
 

@@ -22,6 +22,7 @@
 #include "launch/dag.h"
 #include "launch/job_book.h"
 #include "launch/job_spec.h"
+#include "launch/site.h"
 #include "launch/task_status.h"
 
 namespace kedge::launch {
@@ -31,6 +32,8 @@ struct SubmissionPlace {
   std::string key;
   std::int64_t submission = 1;           // the book's count of calls of the scheduler for this job
   std::vector<std::int64_t> tasks = {};  // those of an array to run; empty: all
+  std::int64_t offset = 0;               // Submission::offset
+  std::string part_before = {};          // id of the part of the array that must have ended before
   Path folder;                           // absolute: jobs/<key>
   Path kedge;                            // absolute: this program
   std::map<std::string, std::string> ids;  // scheduler's ids of the jobs that spec.after names
@@ -79,6 +82,12 @@ class Launcher {
   // Whether this machine belongs to such a scheduler. For job.scheduler auto; quick.
   virtual bool is_here() const = 0;
 
+  // Usage where jobs cannot be submitted from this machine. Before anything is made or written.
+  virtual Result<void> check_here() const { return {}; }
+
+  // The number that indices of an array's tasks must stay below; 0: any. Asks the scheduler.
+  virtual std::int64_t find_array_limit() const { return 0; }
+
   // Pure: no file is written, no daemon asked.
   virtual Result<Rendering> render(const JobSpec& spec, const SubmissionPlace& place) const = 0;
 
@@ -106,6 +115,9 @@ class Launcher {
   // again.
   virtual Result<void> cancel(const JobRecord& record,
                               std::span<const std::int64_t> tasks) const = 0;
+
+  // The machines where such a job could run, asked of the scheduler; for advice.
+  virtual Result<Site> look_at_site(const JobSpec& spec) const = 0;
 
   // A shell with what the job would have had, to be executed here; an error where there is none.
   virtual Result<std::vector<std::string>> interactive(const JobSpec& spec) const = 0;

@@ -9,10 +9,12 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/log.h"
 #include "launch/job_ends.h"
 #include "launch/secrets.h"
+#include "launch/task_parts.h"
 
 namespace kedge::launch {
 namespace {
@@ -23,6 +25,19 @@ std::int64_t now_s() {
   return std::chrono::duration_cast<std::chrono::seconds>(
              std::chrono::system_clock::now().time_since_epoch())
       .count();
+}
+
+// Several where the array was too large for one submission.
+std::vector<std::string> ids_of_last(const JobRecord& record) {
+  std::vector<std::string> ids;
+  const Submission& last = record.last();
+  for (const Submission& submission : record.submissions) {
+    const bool is_sibling = last.part_of > 0 && submission.part_of == last.part_of;
+    if (submission.number == last.number || is_sibling) {
+      ids.push_back(submission.id);
+    }
+  }
+  return ids;
 }
 
 // The scheduler's ids of what the job waits for. A job that has ended as it was asked to is left
@@ -43,7 +58,7 @@ Result<std::map<std::string, std::string>> find_dependencies(const JobBook& book
       return fail(ErrorKind::Usage, fmt::format("job {} was not submitted", record.key),
                   fmt::format("`kedge retry {}` submits it", record.key));
     }
-    ids[dependency.key] = record.last().id;
+    ids[dependency.key] = fmt::format("{}", fmt::join(ids_of_last(record), ":"));
   }
   return ids;
 }
@@ -96,6 +111,16 @@ Result<void> call_scheduler(const JobBook& book, const Launcher& launcher, JobRe
   return std::unexpected(id.error());
 }
 
+std::int64_t next_number(const JobRecord& record) {
+  return record.submissions.empty() ? 1 : record.last().number + 1;
+}
+
+std::vector<TaskPart> parts_of(const Launcher& launcher, const JobSpec& spec,
+                               const std::vector<std::int64_t>& tasks) {
+  return spec.is_array() ? split_tasks(spec.tasks, tasks, launcher.find_array_limit())
+                         : std::vector<TaskPart>{{.tasks = tasks}};
+}
+
 Result<void> submit_tasks(const JobBook& book, const Launcher& launcher, JobRecord& record,
                           const std::vector<std::int64_t>& tasks, const Path& kedge) {
   const auto lock = KEDGE_TRY(SubmitLock::take(record.folder));
@@ -104,14 +129,24 @@ Result<void> submit_tasks(const JobBook& book, const Launcher& launcher, JobReco
                 fmt::format("job {} is being submitted by another process", record.key));
   }
   SubmissionPlace place{.key = record.key,
-                        .submission = record.submissions.empty() ? 1 : record.last().number + 1,
-                        .tasks = tasks,
+                        .submission = next_number(record),
                         .folder = record.folder,
                         .kedge = kedge,
                         .ids = KEDGE_TRY(find_dependencies(book, launcher.name(), record.spec))};
-  const Rendering rendering = KEDGE_TRY(launcher.render(record.spec, place));
-  KEDGE_TRY(write_submission(book, record, rendering, tasks));
-  return call_scheduler(book, launcher, record, rendering);
+  const auto parts = parts_of(launcher, record.spec, tasks);
+  const std::int64_t part_of = parts.size() > 1 ? place.submission : 0;
+  for (const TaskPart& part : parts) {
+    place.submission = next_number(record);
+    place.tasks = part.tasks;
+    place.offset = part.offset;
+    const Rendering rendering = KEDGE_TRY(launcher.render(record.spec, place));
+    KEDGE_TRY(write_submission(book, record, rendering,
+                               {.tasks = part.tasks, .offset = part.offset, .part_of = part_of}));
+    KEDGE_TRY(call_scheduler(book, launcher, record, rendering));
+    // Each part keeps to job.at_once by itself: one after the other they do so together.
+    place.part_before = record.spec.wants.at_once > 0 ? record.last().id : "";
+  }
+  return {};
 }
 
 bool has_ended(const JobRecord& record) {
@@ -179,13 +214,13 @@ void look_with(const JobBook& book, const std::string& name, std::span<JobView*>
 }  // namespace
 
 Result<void> write_submission(const JobBook& book, JobRecord& record, const Rendering& rendering,
-                              const std::vector<std::int64_t>& tasks) {
+                              Submission submission) {
   KEDGE_TRY(write_files(record, rendering));
   KEDGE_TRY(write_secrets(record.folder));
-  record.submissions.push_back({.number = record.submissions.empty() ? 1 : record.last().number + 1,
-                                .tasks = tasks,
-                                .prepared_s = now_s(),
-                                .output = rendering.output});
+  submission.number = next_number(record);
+  submission.prepared_s = now_s();
+  submission.output = rendering.output;
+  record.submissions.push_back(std::move(submission));
   return book.write(record);
 }
 
@@ -209,13 +244,23 @@ Result<std::unique_ptr<Launcher>> make_launcher(std::string_view name) {
   return fail(ErrorKind::Unavailable, "no scheduler is here");
 }
 
-Result<Rendering> rehearse(const JobBook& book, const Launcher& launcher, const JobSpec& spec,
-                           const Path& kedge) {
+Result<std::vector<Rendering>> rehearse(const JobBook& book, const Launcher& launcher,
+                                        const JobSpec& spec, const Path& kedge) {
   KEDGE_TRY(check_spec(spec));
-  return launcher.render(spec, {.key = "KEY",
-                                .folder = book.dir() / "KEY",
-                                .kedge = kedge,
-                                .ids = KEDGE_TRY(find_dependencies(book, launcher.name(), spec))});
+  SubmissionPlace place{.key = "KEY",
+                        .submission = 0,
+                        .folder = book.dir() / "KEY",
+                        .kedge = kedge,
+                        .ids = KEDGE_TRY(find_dependencies(book, launcher.name(), spec))};
+  std::vector<Rendering> renderings;
+  for (const TaskPart& part : parts_of(launcher, spec, {})) {
+    place.submission += 1;
+    place.tasks = part.tasks;
+    place.offset = part.offset;
+    renderings.push_back(KEDGE_TRY(launcher.render(spec, place)));
+    place.part_before = spec.wants.at_once > 0 ? fmt::format("ID{}", place.submission) : "";
+  }
+  return renderings;
 }
 
 Result<JobRecord> submit_job(const JobBook& book, const Launcher& launcher, const JobSpec& spec,
@@ -226,7 +271,12 @@ Result<JobRecord> submit_job(const JobBook& book, const Launcher& launcher, cons
   auto submitted = submit_tasks(book, launcher, record, {}, kedge);
   if (!submitted) {
     Error error = std::move(submitted).error();
-    if (error.kind == ErrorKind::Unavailable) {
+    if (record.submissions.size() > 1) {
+      error.hint += fmt::format(
+          "{}a part of the array is submitted as {}: `kedge retry {}` submits the rest, `kedge "
+          "cancel {}` ends it",
+          error.hint.empty() ? "" : "; ", record.key, record.key, record.key);
+    } else if (error.kind == ErrorKind::Unavailable) {
       error.hint += fmt::format(
           "{}the job is kept as {}; `kedge jobs` finds out whether it was "
           "taken, `kedge retry {}` submits it if not",

@@ -14,18 +14,20 @@
 
 namespace kedge::launch {
 
-// What would be submitted, under the key "KEY"; nothing is written.
-Result<Rendering> rehearse(const JobBook& book, const Launcher& launcher, const JobSpec& spec,
-                           const Path& kedge);
+// What would be submitted, under the key "KEY"; nothing is written. Several for an array that is
+// too large for the scheduler.
+Result<std::vector<Rendering>> rehearse(const JobBook& book, const Launcher& launcher,
+                                        const JobSpec& spec, const Path& kedge);
 
 // Writes the record, the files, calls the scheduler, writes the record again. An error of kind
 // Unavailable leaves the job in the book, as Prepared: settle() or retry() goes on with it.
 Result<JobRecord> submit_job(const JobBook& book, const Launcher& launcher, const JobSpec& spec,
                              const Path& kedge);
 
-// Writes the files and the record with another submission, Prepared; the scheduler comes next.
+// Writes the files and the record with this submission, Prepared; the scheduler comes next. Its
+// number, time and output are filled in.
 Result<void> write_submission(const JobBook& book, JobRecord& record, const Rendering& rendering,
-                              const std::vector<std::int64_t>& tasks);
+                              Submission submission = {});
 
 // Runs these tasks again (empty: all) as another submission of the same job.
 Result<void> submit_again(const JobBook& book, const Launcher& launcher, JobRecord& record,

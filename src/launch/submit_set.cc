@@ -63,7 +63,7 @@ Result<SetJob> prepare(const JobBook& book, const Launcher& launcher, const SetS
              .retries = spec.is_resumable() ? 0 : step.step.retries};
   const Rendering rendering = KEDGE_TRY(launcher.render(
       spec, {.key = job.record.key, .folder = job.record.folder, .kedge = kedge, .ids = {}}));
-  KEDGE_TRY(write_submission(book, job.record, rendering, {}));
+  KEDGE_TRY(write_submission(book, job.record, rendering));
   return job;
 }
 
@@ -105,7 +105,7 @@ Result<std::vector<Rendering>> rehearse_set(const JobBook& book, const Launcher&
       error.message = fmt::format("step {}: {}", step.step.name, error.message);
       return std::unexpected(std::move(error));
     }
-    renderings.push_back(std::move(*rendering));
+    renderings.push_back(std::move(rendering->front()));
   }
   return renderings;
 }

@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <chrono>
 #include <ctime>
+#include <filesystem>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -79,6 +81,23 @@ std::chrono::milliseconds patience_of(const TaskRun& task) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(grace_s * 500));
 }
 
+// Several tasks are started by another `kedge task`, which fills in the words of each.
+std::vector<std::string> words_of(const TaskRun& task, const Variables& variables) {
+  if (task.share == 0) {
+    return fill_in(task.command, variables);
+  }
+  std::error_code error;
+  std::vector<std::string> words = {std::filesystem::read_symlink("/proc/self/exe", error).string(),
+                                    "task",
+                                    "--each",
+                                    std::to_string(task.share),
+                                    "--of",
+                                    std::to_string(task.total),
+                                    "--"};
+  words.insert(words.end(), task.command.begin(), task.command.end());
+  return words;
+}
+
 // A disk that is full must not keep the program from running.
 void print_stamped(std::string_view host, std::string_view line) {
   const std::string text = stamp_line(now_ms(), host, line) + "\n";
@@ -130,7 +149,7 @@ Result<int> run_task(const TaskRun& task, const HeldSignals& signals) {
   const Variables variables = JobEnvironment::of_this_process().variables;
   const auto secrets = find_secrets();
   const std::string host = host_of(variables);
-  Program program{.args = fill_in(task.command, variables),
+  Program program{.args = words_of(task, variables),
                   .variables = rank_variables(variables),
                   .on_line = {},
                   .on_start = {},

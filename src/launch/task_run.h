@@ -24,6 +24,8 @@ struct TaskRun {
   bool is_resumable = false;  // stopped at a limit or by a signal it asks to be run again: 85
   Seconds grace = {0};        // before the scheduler's limit; 0: two minutes
   Seconds limit = {0};        // of our own, from now; 0: none
+  std::int64_t share = 0;     // so many tasks of an array in this one (task_share.h); 0: one
+  std::int64_t total = 0;     // tasks of that array
 };
 
 using Variables = std::map<std::string, std::string>;

@@ -240,6 +240,47 @@ class Requests(CondorTest):
         self.wait_for(key, "done")
         self.assertIn("on GPU-2", self.log(key), "only the A40 of machine 2 has both")
 
+    def test_small_tasks_share_a_gpu(self):
+        self.write(
+            "share.sh",
+            "#!/bin/bash\n: >here-$1\nuntil [ -e here-$(($1 ^ 1)) ]; do sleep 0.1; done\n"
+            'echo "task $1 has $2 on $CUDA_VISIBLE_DEVICES"\n',
+            0o755,
+        )
+        key = self.submit(
+            "--scheduler=condor",
+            "--in=a,b,c,d",
+            "job.gpus=1",
+            "--per-gpu=2",
+            "job.memory=100MB",
+            "job.disk=100MB",
+            "job.inputs=[share.sh]",
+            "--",
+            "./share.sh",
+            "{task}",
+            "{item}",
+        )
+        self.wait_for(key, "done")
+        self.assertEqual(len(self.states(key)), 2)
+        said = self.kedge("logs", key).stdout
+        seen = re.findall(r"(\d)\| task (\d) has (\w) on (\S+)", said)
+        self.assertEqual(sorted(line[1:3] for line in seen), list(zip("0123", "abcd")))
+        gpus = {task: gpu for _, task, _, gpu in seen}
+        self.assertEqual(gpus["0"], gpus["1"], "the first two in one job")
+        self.assertEqual(gpus["2"], gpus["3"])
+
+    def test_advice_holds_the_catalogue_against_the_pool(self):
+        asked = ["job.gpus=1", "job.gpu_memory=48GB", "job.queue=gpulab", "--advise"]
+        text = self.kedge("submit", "config.yaml", *asked).stdout
+        self.assertIn("here: 2 NVIDIA A40", text)
+        self.assertIn("2 NVIDIA GeForce GTX 1080 Ti", text.split("not these: ")[1])
+        self.assertFalse((self.folder / "jobs").exists(), "advice submits nothing")
+
+    def test_a_limit_below_the_estimate_is_said_before(self):
+        self.kedge("train", "config.yaml", "train.epochs=2")
+        asked = ["config.yaml", "train.epochs=100000", "job.time=1m", "--dry-run"]
+        self.assertIn("it saves at the limit and goes on", self.kedge("submit", *asked).stderr)
+
     def test_an_impossible_request_waits_and_says_so(self):
         asked = self.kedge("submit", "config.yaml", "job.memory=64TB", "--json")
         self.assertIn("no machine of the pool has", asked.stderr)

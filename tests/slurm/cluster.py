@@ -52,6 +52,7 @@ KillWait=5
 CompleteWait=0
 InactiveLimit=0
 MinJobAge=600
+MaxArraySize=16
 EpilogMsgTime=0
 {accounting}
 NodeName=n[1-{nodes}] NodeHostname={host} NodeAddr=127.0.0.1 Port=[{node_low}-{node_high}] \

@@ -24,8 +24,10 @@
 #include "launch/condor/standing.h"
 #include "launch/condor/submission.h"
 #include "launch/condor/user_log.h"
+#include "launch/job_length.h"
 #include "launch/job_script.h"
 #include "launch/launcher.h"
+#include "launch/scheduler_program.h"
 
 namespace kedge::launch::condor {
 namespace {
@@ -167,6 +169,8 @@ class CondorLauncher : public Launcher {
 
   bool is_here() const override { return Pool::is_here(); }
 
+  Result<void> check_here() const override { return need_program("condor_submit", "HTCondor"); }
+
   Result<Rendering> render(const JobSpec& spec, const SubmissionPlace& place) const override {
     if (!spec.after.empty()) {
       return fail(ErrorKind::Usage, "an HTCondor job waits for another only inside of a DAG",
@@ -236,6 +240,25 @@ class CondorLauncher : public Launcher {
       KEDGE_TRY(Pool::remove(constraint));
     }
     return {};
+  }
+
+  Result<Site> look_at_site(const JobSpec& spec) const override {
+    Site site{.machines = KEDGE_TRY(Pool::list_machines())};
+    const SubmitFile file = KEDGE_TRY(make_submit_file(spec, {}));
+    std::int64_t gpus = 0;
+    for (const SiteMachine& machine : site.machines) {
+      gpus += machine.gpus;
+    }
+    for (const JobLengthClass& length : job_length_classes()) {
+      if (length.name == file.site.gpu_job_length) {
+        const std::int64_t most =
+            length.gpu_count > 0
+                ? length.gpu_count
+                : static_cast<std::int64_t>(static_cast<double>(gpus) * length.gpu_share);
+        site.tasks_per_user = std::max<std::int64_t>(most / spec.wants.gpus, 1);
+      }
+    }
+    return site;
   }
 
   bool takes_sets() const override { return true; }

@@ -10,7 +10,7 @@
 
 #include "core/process.h"
 #include "launch/condor/sandbox.h"
-#include "launch/condor/software.h"
+#include "launch/software.h"
 
 namespace kedge::launch::condor {
 namespace {
@@ -72,7 +72,8 @@ Result<void> pack_inputs(const JobSpec& spec, const Path& folder, const Path& ar
 Result<void> bring_software(const JobSpec& spec, const Path& folder, const Path& kedge) {
   // Verbs such as eval and predict are kedge-train's too.
   const bool is_ours = spec.is_kedge || spec.command.front() == kedge.string();
-  const Path archive = KEDGE_TRY(make_software_archive({.kedge = kedge, .has_trainer = is_ours}));
+  const Path archive = KEDGE_TRY(make_software_archive(
+      {.kedge = kedge, .has_trainer = is_ours, .has_cuda = spec.wants.gpus > 0}));
   const Path link = folder / kSoftwareArchive;
   std::error_code error;
   fs::remove(link, error);

@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 
 #include "core/process.h"
+#include "launch/condor/machine_list.h"
+#include "launch/scheduler_program.h"
 #include "launch/secrets.h"
 
 namespace kedge::launch::condor {
@@ -49,6 +51,7 @@ Error away(const std::string& program, const std::string& errors) {
 }
 
 Result<ProcessResult> call(std::vector<std::string> args, const Path& folder = {}) {
+  KEDGE_TRY(need_program(args.front(), "HTCondor"));
   return run_process(
       {.args = without_secrets(std::move(args)), .folder = folder, .timeout = kTimeout});
 }
@@ -119,6 +122,17 @@ Result<std::int64_t> Pool::count_machines(const std::string& constraint) {
     return std::unexpected(away("condor_status", answer.errors));
   }
   return std::ranges::count(answer.output, '\n');
+}
+
+Result<std::vector<SiteMachine>> Pool::list_machines() {
+  const auto answer =
+      KEDGE_TRY(call({"condor_status", "-constraint", "SlotType =!= \"Dynamic\"", "-af:t", "Name",
+                      "TotalSlotCpus", "TotalSlotMemory", "TotalSlotGPUs", "GPUs_DeviceName",
+                      "GPUs_Capability", "GPUs_GlobalMemoryMb"}));
+  if (!answer.is_ok()) {
+    return std::unexpected(away("condor_status", answer.errors));
+  }
+  return parse_machines(answer.output);
 }
 
 Result<void> Pool::remove(const std::string& constraint) {

@@ -8,6 +8,7 @@
 #include "core/file.h"
 #include "core/result.h"
 #include "launch/condor/job_ad.h"
+#include "launch/site.h"
 
 namespace kedge::launch::condor {
 
@@ -30,6 +31,9 @@ class Pool {
 
   // How many machines hold, empty, what the expression asks for. Asks the collector.
   static Result<std::int64_t> count_machines(const std::string& constraint);
+
+  // Asks the collector.
+  static Result<std::vector<SiteMachine>> list_machines();
 
   // That nothing fits is no error.
   static Result<void> remove(const std::string& constraint);

@@ -11,6 +11,7 @@
 #include "launch/condor/slot_script.h"
 #include "launch/job_length.h"
 #include "launch/job_script.h"
+#include "launch/site.h"
 
 namespace kedge::launch::condor {
 namespace {
@@ -76,8 +77,20 @@ Result<SiteFlags> site_flags(const JobSpec& spec) {
     flags.gpu_job_length = config::name_of(wants.length);
     return flags;
   }
-  // job.time is a limit, not an estimate: it needs no room to spare.
-  const auto length = choose_job_length(wants.time.value / 1.2);
+  // Unlike an estimate, job.time is a limit: it needs no room to spare.
+  const auto length =
+      choose_job_length(spec.estimate_s > 0 ? spec.estimate_s : wants.time.value / 1.2);
+  if (!length && spec.estimate_s > 0 && spec.is_resumable()) {
+    flags.gpu_job_length = job_length_classes().back().name;
+    return flags;
+  }
+  if (!length && spec.estimate_s > 0) {
+    return fail(ErrorKind::Usage,
+                fmt::format("a task takes about {}, longer than the longest class of GPU jobs (7 "
+                            "days)",
+                            render_seconds({spec.estimate_s})),
+                "cut it into parts, or job.resumable=true where it goes on by itself");
+  }
   if (!length) {
     return fail(ErrorKind::Usage,
                 fmt::format("job.time {} is longer than the longest class of GPU jobs (7 days)",
@@ -92,14 +105,9 @@ Result<GpuRequirements> gpu_requirements(const JobSpec& spec) {
   if (spec.wants.gpus == 0) {
     return gpu;
   }
-  if (!spec.wants.gpu_capability.empty()) {
-    gpu.least_capability = KEDGE_TRY(parse_capability(spec.wants.gpu_capability));
-  } else if (spec.is_kedge) {
-    gpu.least_capability = kOldestForKedgeTrain;
-  }
-  if (!spec.wants.gpu_capability_max.empty()) {
-    gpu.most_capability = KEDGE_TRY(parse_capability(spec.wants.gpu_capability_max));
-  }
+  const GpuNeed need = KEDGE_TRY(gpu_need(spec));
+  gpu.least_capability = need.least_capability;
+  gpu.most_capability = need.most_capability;
   gpu.memory_mb = least_reported_mib(spec.wants.gpu_memory);
   return gpu;
 }
@@ -250,11 +258,8 @@ std::vector<std::string> notes_on(const JobSpec& spec) {
   without_effect("reservation", spec.wants.reservation);
   without_effect("qos", spec.wants.qos);
   if (spec.wants.gpus > 0) {
-    const auto gpu = gpu_requirements(spec);
-    const GpuNeed need{.least_capability = gpu ? gpu->least_capability : std::nullopt,
-                       .most_capability = gpu ? gpu->most_capability : std::nullopt,
-                       .memory = spec.wants.gpu_memory};
-    if (gpus_that_fit(need).empty()) {
+    const auto need = gpu_need(spec);
+    if (need && gpus_that_fit(*need).empty()) {
       notes.push_back("no GPU that kedge knows has this capability and memory");
     }
   }

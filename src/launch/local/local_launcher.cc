@@ -31,6 +31,10 @@ std::string host_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "?";
 }
 
+std::int64_t memory_mb() {
+  return (::sysconf(_SC_PHYS_PAGES) * ::sysconf(_SC_PAGESIZE)) >> 20;
+}
+
 std::vector<TaskStatus> statuses_of(const JobRecord& record) {
   std::vector<TaskStatus> all;
   for (const Submission& submission : record.submissions) {
@@ -122,6 +126,14 @@ class LocalLauncher : public Launcher {
   Result<void> cancel(const JobRecord& /*record*/,
                       std::span<const std::int64_t> /*tasks*/) const override {
     return {};
+  }
+
+  Result<Site> look_at_site(const JobSpec& /*spec*/) const override {
+    const Machine machine = Machine::of_this_host();
+    return Site{.machines = {{.name = host_name(),
+                              .cpus = machine.cpus,
+                              .memory_mb = memory_mb(),
+                              .gpus = static_cast<std::int64_t>(machine.gpus.size())}}};
   }
 
   Result<std::vector<std::string>> interactive(const JobSpec& /*spec*/) const override {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -78,15 +80,6 @@ Error explain_refusal(std::string_view program, const ProcessResult& answer) {
           fmt::format("{} refused: {}", program,
                       said.empty() ? fmt::format("exit code {}", answer.exit_code) : said),
           known == kKnown.end() ? "" : std::string(known->hint)};
-}
-
-std::vector<std::int64_t> parse_counts(std::string_view text) {
-  std::istringstream words{std::string(text)};
-  std::vector<std::int64_t> counts;
-  for (std::int64_t count = 0; words >> count;) {
-    counts.push_back(count);
-  }
-  return counts;
 }
 
 }  // namespace kedge::launch::slurm

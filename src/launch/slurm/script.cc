@@ -18,9 +18,9 @@ using config::ContainerTool;
 // of the same submission; the first to start is the one.
 constexpr std::string_view kBeginning = R"sh(
 job=${SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID}
-export KEDGE_TASK=${SLURM_ARRAY_TASK_ID:-0}
+export KEDGE_TASK=$((${SLURM_ARRAY_TASK_ID:-0} + offset))
 task=$KEDGE_TASK
-self=$job${SLURM_ARRAY_TASK_ID:+_$task}
+self=$job${SLURM_ARRAY_TASK_ID:+_$SLURM_ARRAY_TASK_ID}
 
 note() { echo "$1 $submission $(date +%s) ${*:2}" >>"$dir/ends/$task"; }
 is_cancelled() { [ -e "$dir/cancelled" ] || [ -e "$dir/cancelled-$task" ]; }
@@ -35,6 +35,14 @@ is_cancelled && exit 143
 note start "${SLURMD_NODENAME:-?}" "$self"
 trap 'note end $?' EXIT
 trap : TERM USR1 # Slurm tells the steps by itself
+
+)sh";
+
+// Slurm's own pattern would name the file by the index, not by the task.
+constexpr std::string_view kOwnOutput = R"sh(output=${output//'{task}'/$task}
+output=${output//'{job}'/$job}
+output=${output//'{node}'/$SLURMD_NODENAME}
+exec >>"$output" 2>&1
 
 )sh";
 
@@ -71,8 +79,8 @@ follow() {
       unset "$name"
     done
     unset KEDGE_TASK
-    sbatch --parsable --dependency="afterany:$self" ${SLURM_ARRAY_TASK_ID:+--array=$task} \
-      "$dir/job-$submission.sh"
+    sbatch --parsable --dependency="afterany:$self" \
+      ${SLURM_ARRAY_TASK_ID:+--array=$SLURM_ARRAY_TASK_ID} "$dir/job-$submission.sh"
   ) || return
   next=${next%%;*}
   echo "$next" >"$owner"
@@ -126,6 +134,9 @@ std::string render_dependencies(const JobSpec& spec, const SubmissionPlace& plac
                                                                    : "afternotok";
     text += fmt::format("{}{}:{}", text.empty() ? "" : ",", kind, id->second);
   }
+  if (!place.part_before.empty()) {
+    text += fmt::format("{}afterany:{}", text.empty() ? "" : ",", place.part_before);
+  }
   return text;
 }
 
@@ -133,6 +144,9 @@ std::string render_array(const JobSpec& spec, const SubmissionPlace& place) {
   std::vector<std::int64_t> tasks = place.tasks;
   for (std::int64_t task = 0; place.tasks.empty() && task < spec.tasks; ++task) {
     tasks.push_back(task);
+  }
+  for (std::int64_t& task : tasks) {
+    task -= place.offset;
   }
   const std::string cap = spec.wants.at_once > 0 ? fmt::format("%{}", spec.wants.at_once) : "";
   return render_task_list(std::move(tasks)) + cap;
@@ -241,6 +255,9 @@ std::vector<std::string> resource_options(const JobSpec& spec) {
 }
 
 std::string slurm_output(const JobSpec& spec, const SubmissionPlace& place) {
+  if (place.offset > 0) {
+    return (place.logs() / fmt::format("part-{}-%a.log", place.submission)).string();
+  }
   std::string text = output_pattern(spec, place);
   const auto replace = [&](std::string_view from, std::string_view to) {
     for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from)) {
@@ -262,10 +279,13 @@ std::string render_script(const JobSpec& spec, const SubmissionPlace& place) {
                 : fmt::format("#SBATCH {}={}\n", option.substr(0, equals),
                               quote_for_directive(option.substr(equals + 1)));
   }
-  text += fmt::format("\ndir={}\nsubmission={}\nretries={}\ncontinuation={}\n",
-                      quote_for_shell(place.folder.string()), place.submission, spec.wants.retries,
-                      config::name_of(spec.wants.continuation));
+  text += fmt::format("\ndir={}\nsubmission={}\noffset={}\nretries={}\ncontinuation={}\n",
+                      quote_for_shell(place.folder.string()), place.submission, place.offset,
+                      spec.wants.retries, config::name_of(spec.wants.continuation));
   text += kBeginning;
+  if (place.offset > 0) {
+    text += fmt::format("output={}\n{}", quote_for_shell(output_pattern(spec, place)), kOwnOutput);
+  }
   text += render_surroundings(spec, place);
   if (!spec.items.empty()) {
     text += "export KEDGE_ITEM=$(sed -n \"$((task + 1))p\" \"$dir/items\")\n";

@@ -20,8 +20,12 @@
 #include "core/result.h"
 #include "launch/job_script.h"
 #include "launch/launcher.h"
+#include "launch/scheduler_program.h"
 #include "launch/secrets.h"
 #include "launch/slurm/accounting.h"
+#include "launch/slurm/ask.h"
+#include "launch/slurm/limits.h"
+#include "launch/slurm/node_list.h"
 #include "launch/slurm/queue.h"
 #include "launch/slurm/refusal.h"
 #include "launch/slurm/script.h"
@@ -31,24 +35,8 @@ namespace {
 
 using Statuses = std::map<std::string, std::vector<TaskStatus>>;
 
-constexpr auto kPatience = std::chrono::seconds(60);
 // Clocks of login node and controller differ a little; ids are reused after a controller's crash.
 constexpr std::int64_t kClockDifference_s = 300;
-
-// In UTC and the standard form, whatever the user's settings.
-Result<ProcessResult> ask(std::vector<std::string> command) {
-  std::vector<std::string> words = {
-      "env", "-u", "SQUEUE_STATES", "-u", "SQUEUE_FORMAT", "TZ=UTC0", "SLURM_TIME_FORMAT=standard"};
-  words.insert(words.end(), command.begin(), command.end());
-  auto answer = run_process({.args = std::move(words), .timeout = kPatience});
-  if (!answer) {
-    return std::unexpected(answer.error());
-  }
-  if (!answer->is_ok()) {
-    return std::unexpected(explain_refusal(command.front(), *answer));
-  }
-  return answer;
-}
 
 // Everybody's where squeue ignores filters (22.05); where it heeds them, jobs that have ended are
 // left out unless they are asked for.
@@ -106,8 +94,8 @@ std::string owner_of(const JobRecord& record, const Submission& submission, std:
   return *text;
 }
 
-std::string render_id(const JobRecord& record, const std::string& id, std::int64_t task) {
-  return record.spec.is_array() ? fmt::format("{}_{}", id, task) : id;
+std::string render_id(const JobRecord& record, const std::string& id, std::int64_t index) {
+  return record.spec.is_array() ? fmt::format("{}_{}", id, index) : id;
 }
 
 // A job that a person cancelled may say so itself before Slurm does: its script exits with 143.
@@ -125,10 +113,11 @@ std::optional<TaskStatus> find_in_queue(const std::vector<QueuedJob>& queue,
     return std::nullopt;
   }
   const std::string owner = owner_of(record, *submission, task);
+  const std::int64_t index = task - submission->offset;
   std::optional<TaskStatus> found;
   for (const QueuedJob& job : queue) {
     const bool has_task = record.spec.is_array()
-                              ? std::ranges::find(job.tasks, task) != job.tasks.end()
+                              ? std::ranges::find(job.tasks, index) != job.tasks.end()
                               : job.tasks.empty();
     if (!has_task ||
         !is_submission({job.id, job.name, job.mark, job.status.submitted_s}, record, *submission)) {
@@ -136,7 +125,7 @@ std::optional<TaskStatus> find_in_queue(const std::vector<QueuedJob>& queue,
     }
     if (!found || job.id == owner || !is_final(job.status.state)) {
       found = job.status;
-      found->id = render_id(record, job.id, task);
+      found->id = render_id(record, job.id, index);
     }
     if (job.id == owner) {
       break;
@@ -149,19 +138,29 @@ std::optional<TaskStatus> find_in_queue(const std::vector<QueuedJob>& queue,
   return found;
 }
 
+// The task of the record that this job ran last; nothing: none.
+std::optional<std::int64_t> task_of(const AccountedJob& job, const JobRecord& record) {
+  for (const Submission& submission : record.submissions) {
+    const std::int64_t task = job.task.value_or(0) + submission.offset;
+    if (record.responsible(task) == &submission && job.id == owner_of(record, submission, task) &&
+        is_submission({job.id, job.name, job.mark, job.status.submitted_s}, record, submission)) {
+      return task;
+    }
+  }
+  return std::nullopt;
+}
+
 void add_accounting(const std::vector<AccountedJob>& jobs, const JobRecord& record,
                     std::vector<TaskStatus>& statuses) {
   for (const AccountedJob& job : jobs) {
-    const std::int64_t task = job.task.value_or(0);
-    const Submission* submission = record.responsible(task);
-    if (submission == nullptr || job.id != owner_of(record, *submission, task) ||
-        !is_submission({job.id, job.name, job.mark, job.status.submitted_s}, record, *submission)) {
+    const auto task = task_of(job, record);
+    if (!task) {
       continue;
     }
-    const auto known = std::ranges::find(statuses, task, &TaskStatus::task);
+    const auto known = std::ranges::find(statuses, *task, &TaskStatus::task);
     if (known == statuses.end()) {
       TaskStatus status = job.status;
-      status.task = task;
+      status.task = *task;
       respect_cancel(record, status);
       statuses.push_back(std::move(status));
     } else if (is_final(known->state)) {
@@ -194,6 +193,13 @@ class SlurmLauncher : public Launcher {
     return answer && answer->is_ok();
   }
 
+  Result<void> check_here() const override { return need_program("sbatch", "Slurm"); }
+
+  std::int64_t find_array_limit() const override {
+    const auto config = ask({"scontrol", "show", "config"});
+    return config ? parse_array_limit(config->output) : 0;  // sbatch says what is wrong
+  }
+
   Result<Rendering> render(const JobSpec& spec, const SubmissionPlace& place) const override {
     const std::string file = fmt::format("job-{}.sh", place.submission);
     Rendering rendering{.files = {{file, render_script(spec, place), true}},
@@ -212,7 +218,8 @@ class SlurmLauncher : public Launcher {
   }
 
   Result<std::string> submit(const Rendering& rendering, const JobRecord& record) const override {
-    KEDGE_TRY(check_size(record.spec));
+    const ProcessResult partitions = KEDGE_TRY(ask({"sinfo", "-h", "-o", partition_columns()}));
+    KEDGE_TRY(check_limits(record.spec, parse_partitions(partitions.output)));
     const auto answer =
         run_process({.args = without_secrets(rendering.command), .timeout = kPatience});
     if (!answer) {
@@ -297,6 +304,24 @@ class SlurmLauncher : public Launcher {
     return {};
   }
 
+  Result<Site> look_at_site(const JobSpec& spec) const override {
+    std::vector<std::string> command = {"sinfo", "-h", "-N", "-o", node_columns()};
+    if (!spec.wants.queue.empty()) {
+      command.insert(command.end(), {"-p", spec.wants.queue});
+    }
+    Site site{.machines = parse_nodes(KEDGE_TRY(ask(std::move(command))).output)};
+    // Sites without accounting have no limits of this kind.
+    const char* user = std::getenv("USER");
+    const auto limits =
+        ask({"sacctmgr", "-n", "-P", "show", "assoc",
+             fmt::format("user={}", user == nullptr ? "" : user), "format=maxjobs"});
+    const std::int64_t most = limits ? std::strtoll(limits->output.c_str(), nullptr, 10) : 0;
+    if (most > 0) {
+      site.tasks_per_user = most;
+    }
+    return site;
+  }
+
   Result<std::vector<std::string>> interactive(const JobSpec& spec) const override {
     std::vector<std::string> words = {"srun", "--job-name=" + spec.name};
     const std::vector<std::string> resources = resource_options(spec);
@@ -304,28 +329,6 @@ class SlurmLauncher : public Launcher {
     words.insert(words.end(), spec.wants.directives.begin(), spec.wants.directives.end());
     words.insert(words.end(), {"--pty", "bash", "-l"});
     return words;
-  }
-
- private:
-  // Slurm takes a job for more nodes than there are, and lets it wait for ever.
-  static Result<void> check_size(const JobSpec& spec) {
-    std::vector<std::string> command = {"sinfo", "-h", "-o", "%D"};
-    if (!spec.wants.queue.empty()) {
-      command.insert(command.end(), {"-p", spec.wants.queue});
-    }
-    const ProcessResult answer = KEDGE_TRY(ask(std::move(command)));
-    std::int64_t nodes = 0;
-    for (const std::int64_t count : parse_counts(answer.output)) {
-      nodes += count;
-    }
-    if (nodes > 0 && spec.wants.nodes > nodes) {
-      return fail(
-          ErrorKind::Usage,
-          fmt::format("job.nodes is {}, {} has {}", spec.wants.nodes,
-                      spec.wants.queue.empty() ? "this cluster" : "partition " + spec.wants.queue,
-                      nodes));
-    }
-    return {};
   }
 };
 

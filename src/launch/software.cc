@@ -1,8 +1,10 @@
-#include "launch/condor/software.h"
+#include "launch/software.h"
 
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <map>
+#include <set>
 #include <sstream>
 #include <string>
 #include <system_error>
@@ -16,7 +18,7 @@
 #include "core/log.h"
 #include "core/process.h"
 
-namespace kedge::launch::condor {
+namespace kedge::launch {
 namespace {
 
 namespace fs = std::filesystem;
@@ -82,6 +84,44 @@ Result<std::map<std::string, Path>> find_libraries(const Path& program) {
   return libraries;
 }
 
+bool is_library(const Path& file) {
+  const std::string name = file.filename().string();
+  return name.find(".so") != std::string::npos && name.find("python") == std::string::npos;
+}
+
+// libtorch's CUDA part and our plugin. Half of CUDA's libraries are opened by name when they are
+// needed, which ldd does not see: where one of a folder is needed, all of that folder go along.
+Result<void> add_cuda(std::map<std::string, Path>& contents, const Path& torch_cpu,
+                      const Path& kedge) {
+  const Path torch_cuda = torch_cpu.parent_path() / "libtorch_cuda.so";
+  const Path plugin = kedge.parent_path().parent_path() / "lib" / "libkedge_cuda.so";
+  std::error_code error;
+  if (!fs::exists(torch_cuda, error) || !fs::exists(plugin, error)) {
+    warn(
+        "libtorch's CUDA part is not on this machine: the job would train on the slot's CPU; "
+        "`./dev setup --torch cuda` fetches it, or name an image that has it as job.container");
+    return {};
+  }
+  std::set<Path> folders = {torch_cuda.parent_path()};
+  const auto libraries = KEDGE_TRY(find_libraries(torch_cuda));
+  for (const auto& [name, file] : libraries) {
+    contents["lib/" + name] = file;
+    if (file.string().find("/nvidia/") != std::string::npos) {
+      folders.insert(file.parent_path());
+    }
+  }
+  for (const Path& folder : folders) {
+    fs::directory_iterator entry(folder, error);
+    for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+      if (is_library(entry->path())) {
+        contents["lib/" + entry->path().filename().string()] = entry->path();
+      }
+    }
+  }
+  contents["lib/libkedge_cuda.so"] = plugin;
+  return {};
+}
+
 // Name in the archive, file.
 Result<std::map<std::string, Path>> list_contents(const SoftwareOptions& options) {
   std::map<std::string, Path> contents = {{"bin/kedge", options.kedge}};
@@ -98,6 +138,10 @@ Result<std::map<std::string, Path>> list_contents(const SoftwareOptions& options
   const auto libraries = KEDGE_TRY(find_libraries(trainer));
   for (const auto& [name, file] : libraries) {
     contents["lib/" + name] = file;
+  }
+  const auto torch = libraries.find("libtorch_cpu.so");
+  if (options.has_cuda && torch != libraries.end()) {
+    KEDGE_TRY(add_cuda(contents, torch->second, options.kedge));
   }
   return contents;
 }
@@ -116,14 +160,17 @@ Result<std::string> identity(const std::map<std::string, Path>& contents) {
   return fmt::format("{:016x}", xxh3_64(as_bytes(text)));
 }
 
-Result<void> link_contents(const Path& folder, const std::map<std::string, Path>& contents) {
+// `place` puts a file under a name.
+Result<void> place_contents(
+    const Path& folder, const std::map<std::string, Path>& contents,
+    const std::function<void(const Path&, const Path&, std::error_code&)>& place) {
   for (const auto& [name, file] : contents) {
-    const Path link = folder / name;
-    KEDGE_TRY(make_dirs(link.parent_path()));
+    const Path path = folder / name;
+    KEDGE_TRY(make_dirs(path.parent_path()));
     std::error_code error;
-    fs::create_symlink(fs::absolute(file), link, error);
+    place(fs::absolute(file), path, error);
     if (error) {
-      return std::unexpected(io_error("cannot make", link, error.value()));
+      return std::unexpected(io_error("cannot make", path, error.value()));
     }
   }
   if (!contents.contains("lib/kedge-train")) {
@@ -160,10 +207,13 @@ Result<Path> make_software_archive(const SoftwareOptions& options) {
   }
   KEDGE_TRY(make_dirs(cache));
   if (options.has_trainer) {
-    say("kedge: packing kedge-train and libtorch for machines without them (once for each build)");
+    say("kedge: packing kedge-train and libtorch{} for machines without them (once for each build)",
+        contents.contains("lib/libtorch_cuda.so") ? " with CUDA" : "");
   }
   const Path folder = cache / fmt::format("packing-{}", ::getpid());
-  auto made = link_contents(folder, contents);
+  auto made = place_contents(folder, contents, [](const Path& from, const Path& to, auto& failed) {
+    fs::create_symlink(from, to, failed);
+  });
   if (made) {
     made = replace_file(archive, [&](const Path& beside) { return pack(folder, beside); });
   }
@@ -174,4 +224,11 @@ Result<Path> make_software_archive(const SoftwareOptions& options) {
   return archive;
 }
 
-}  // namespace kedge::launch::condor
+Result<void> copy_software(const SoftwareOptions& options, const Path& folder) {
+  const auto contents = KEDGE_TRY(list_contents(options));
+  return place_contents(folder, contents, [](const Path& from, const Path& to, auto& failed) {
+    fs::copy_file(from, to, fs::copy_options::overwrite_existing, failed);
+  });
+}
+
+}  // namespace kedge::launch

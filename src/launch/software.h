@@ -6,11 +6,12 @@
 #include "core/file.h"
 #include "core/result.h"
 
-namespace kedge::launch::condor {
+namespace kedge::launch {
 
 struct SoftwareOptions {
   Path kedge;               // absolute; kedge-train is looked for beside it
   bool has_trainer = true;  // false: bin/kedge alone
+  bool has_cuda = false;    // with libtorch's CUDA part and our plugin, where they are here
   Path cache = {};          // empty: $XDG_CACHE_HOME/kedge, ~/.cache/kedge
 };
 
@@ -18,4 +19,7 @@ struct SoftwareOptions {
 // kedge-train, Io, Unavailable when tar or ldd fails.
 Result<Path> make_software_archive(const SoftwareOptions& options);
 
-}  // namespace kedge::launch::condor
+// The same as files in `folder`, which is made; what is there under these names is replaced.
+Result<void> copy_software(const SoftwareOptions& options, const Path& folder);
+
+}  // namespace kedge::launch
