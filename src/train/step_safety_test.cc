@@ -180,7 +180,8 @@ TEST_F(StepSafety, a_batch_of_the_validation_reads_nothing_back) {
 
 TEST_F(StepSafety, a_module_that_looks_at_its_scores_is_found) {
   torch::jit::Module module("Peeking");
-  module.register_parameter("weight", torch::ones({10}), /*is_buffer=*/false);
+  module.register_parameter("weight", torch::ones({10}, torch::requires_grad()),
+                            /*is_buffer=*/false);
   module.define(R"(
 def forward(self, x):
     y = x.flatten(1)[:, :10] * self.weight

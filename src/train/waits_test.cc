@@ -8,6 +8,7 @@ namespace kedge::train {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Pair;
 
@@ -35,7 +36,8 @@ TEST(Waits, a_value_read_in_the_backward_pass_is_found) {
     });
     y.sum().backward();
   }
-  EXPECT_THAT(waits.found(), ElementsAre(Pair("aten::item", 1)));
+  EXPECT_THAT(waits.found(), ElementsAre(Pair(HasSubstr("MulBackward"), 1)))
+      << "the node of the backward pass is outermost";
 }
 
 TEST(Waits, tensors_alone_wait_for_nothing) {
