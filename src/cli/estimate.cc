@@ -90,6 +90,9 @@ std::optional<PastRun> read_run(const Path& folder, const config::LoadedConfig& 
   for (const track::AttemptFacts& attempt : track::list_attempts(folder)) {
     past.seconds += attempt.seconds;
   }
+  if (past.seconds <= 0) {  // an attempt's times are whole seconds
+    past.seconds = summary.value("seconds", 0.0);
+  }
   return past.seconds > 0 && past.steps > 0 ? std::optional(past) : std::nullopt;
 }
 
