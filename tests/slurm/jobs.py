@@ -167,7 +167,7 @@ def cancelled_stays_cancelled(bench: Bench) -> None:
     # Behind kedge's back.
     bench.cluster.call("scancel", bench.tasks(other)[0]["id"])
     bench.wait_for(other, "cancelled")
-    contains(bench.log(other), "saved")
+    wait_until("its last words", lambda: "saved" in bench.log(other))
     time.sleep(8)  # a requeued job waits for 5 s: then it would have started again
     equal(starts.read_text().count("x"), 2, "starts")
     equal(set(bench.states(job) + bench.states(other)), {"cancelled"}, "states")
