@@ -106,7 +106,8 @@ struct JobConfig {
     s.field(
         "length", length,
         "HTCondor's class of GPU jobs (+GPUJobLength): short is 12 h, medium 24 h, long 7 days; "
-        "auto: by job.time, none: the submit file says nothing");
+        "auto: by the estimate of the submit, or by job.time where there is none; none: the submit "
+        "file says nothing");
     s.field("backfill", backfill,
             "HTCondor: also take slots that their owners may take back at any moment");
     s.field("data_may_leave", data_may_leave,

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "launch/internal/job_end.h"
+#include "launch/slurm/columns.h"
 #include "launch/slurm/queue.h"
 
 namespace kedge::launch::slurm {
@@ -35,18 +36,6 @@ enum Column : std::uint8_t {
   Comment,
   kColumnCount,
 };
-
-std::vector<std::string> split(std::string_view line, char separator) {
-  std::vector<std::string> parts;
-  for (;;) {
-    const std::size_t at = line.find(separator);
-    parts.emplace_back(line.substr(0, at));
-    if (at == std::string_view::npos) {
-      return parts;
-    }
-    line.remove_prefix(at + 1);
-  }
-}
 
 template <typename T>
 std::optional<T> parse_number(std::string_view text) {

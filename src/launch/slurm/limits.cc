@@ -2,25 +2,16 @@
 
 #include <algorithm>
 #include <charconv>
-#include <sstream>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "core/units.h"
 #include "launch/slurm/accounting.h"
+#include "launch/slurm/columns.h"
 
 namespace kedge::launch::slurm {
 namespace {
-
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts;
-  std::istringstream stream(text);
-  for (std::string part; std::getline(stream, part, separator);) {
-    parts.push_back(part);
-  }
-  return parts;
-}
 
 std::optional<std::int64_t> parse_number(std::string_view text) {
   std::int64_t value = 0;
@@ -33,8 +24,8 @@ std::vector<Partition> partitions_of(const JobSpec& spec, const std::vector<Part
   const std::vector<std::string> wanted = split(spec.wants.queue, ',');
   std::vector<Partition> found;
   std::ranges::copy_if(all, std::back_inserter(found), [&](const Partition& partition) {
-    return wanted.empty() ? partition.is_default
-                          : std::ranges::find(wanted, partition.name) != wanted.end();
+    return spec.wants.queue.empty() ? partition.is_default
+                                    : std::ranges::find(wanted, partition.name) != wanted.end();
   });
   return found;
 }
@@ -63,7 +54,7 @@ std::string partition_columns() {
 
 std::vector<Partition> parse_partitions(std::string_view text) {
   std::vector<Partition> partitions;
-  for (const std::string& line : split(std::string(text), '\n')) {
+  for (const std::string& line : split(text, '\n')) {
     const std::vector<std::string> parts = split(line, '|');
     if (parts.size() < 4 || parts[0].empty()) {
       continue;
@@ -113,7 +104,7 @@ Result<void> check_limits(const JobSpec& spec, const std::vector<Partition>& all
 }
 
 std::int64_t parse_array_limit(std::string_view config) {
-  for (const std::string& line : split(std::string(config), '\n')) {
+  for (const std::string& line : split(config, '\n')) {
     // "MaxArraySize            = 1001"
     if (line.starts_with("MaxArraySize")) {
       const std::size_t at = line.find_first_of("0123456789");

@@ -2,19 +2,11 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <sstream>
+
+#include "launch/slurm/columns.h"
 
 namespace kedge::launch::slurm {
 namespace {
-
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts;
-  std::istringstream stream(text);
-  for (std::string part; std::getline(stream, part, separator);) {
-    parts.push_back(part);
-  }
-  return parts;
-}
 
 std::int64_t number(const std::string& text) {
   return std::strtoll(text.c_str(), nullptr, 10);
@@ -41,7 +33,7 @@ std::string node_columns() {
 
 std::vector<SiteMachine> parse_nodes(std::string_view text) {
   std::vector<SiteMachine> machines;
-  for (const std::string& line : split(std::string(text), '\n')) {
+  for (const std::string& line : split(text, '\n')) {
     const std::vector<std::string> parts = split(line, '|');
     if (parts.size() < 4 ||
         std::ranges::find(machines, parts[0], &SiteMachine::name) != machines.end()) {

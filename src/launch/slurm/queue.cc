@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "launch/internal/job_end.h"
+#include "launch/slurm/columns.h"
 
 namespace kedge::launch::slurm {
 namespace {
@@ -120,18 +121,6 @@ QueuedJob job_from(const Json& json) {
   }
   finish_status(job);
   return job;
-}
-
-std::vector<std::string> split(std::string_view line, char separator) {
-  std::vector<std::string> parts;
-  for (;;) {
-    const std::size_t at = line.find(separator);
-    parts.emplace_back(line.substr(0, at));
-    if (at == std::string_view::npos) {
-      return parts;
-    }
-    line.remove_prefix(at + 1);
-  }
 }
 
 std::int64_t time_in(const std::string& text) {
