@@ -1,6 +1,7 @@
 // `kedge jobs`, `kedge cancel` and `kedge retry`.
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <ctime>
 #include <map>
@@ -56,8 +57,11 @@ std::string percent(const std::optional<double>& share) {
 std::string why(const TaskStatus& task) {
   std::string text = task.reason;
   if (task.state == TaskState::Failed && task.exit_code) {
-    const std::string code = *task.exit_code > 128 ? fmt::format("signal {}", *task.exit_code - 128)
-                                                   : fmt::format("exit code {}", *task.exit_code);
+    // As shells say it; 255 is no signal, but what programs end with that are told -1.
+    const int signal = *task.exit_code - 128;
+    const std::string code = signal > 0 && signal < NSIG
+                                 ? fmt::format("signal {}", signal)
+                                 : fmt::format("exit code {}", *task.exit_code);
     text = text.empty() || text == "FAILED" || text == code ? code : code + ", " + text;
   }
   if (task.exit_code == kExitRunMeAgain && is_final(task.state)) {

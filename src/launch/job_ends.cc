@@ -85,6 +85,25 @@ std::optional<TaskStatus> read_job_ends(const Path& folder, std::int64_t task,
   return text ? parse_job_ends(*text, submission) : std::nullopt;
 }
 
+std::vector<std::string> read_job_ids(const Path& folder, std::int64_t task,
+                                      std::int64_t submission) {
+  std::istringstream lines{read_file(folder / "ends" / std::to_string(task)).value_or("")};
+  std::vector<std::string> ids;
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string what;
+    std::int64_t number = 0;
+    std::int64_t time_s = 0;
+    std::string host;
+    std::string id;
+    if (words >> what >> number >> time_s >> host >> id && what == "start" &&
+        number == submission) {
+      ids.push_back(id.substr(0, id.find('_')));
+    }
+  }
+  return ids;
+}
+
 std::vector<TaskStatus> complete_statuses(const JobRecord& record, std::vector<TaskStatus> seen,
                                           bool is_asked) {
   std::vector<TaskStatus> all;

@@ -23,6 +23,11 @@ std::optional<TaskStatus> parse_job_ends(std::string_view text, std::int64_t sub
 std::optional<TaskStatus> read_job_ends(const Path& folder, std::int64_t task,
                                         std::int64_t submission);
 
+// The scheduler's ids under which a submission's task has started, in order: a chain has several.
+// Those of an array's tasks without the task: "12" for "12_3".
+std::vector<std::string> read_job_ids(const Path& folder, std::int64_t task,
+                                      std::int64_t submission);
+
 // All tasks of a job: as the launcher saw them, as the book remembers their end, as the job noted
 // it, or Lost. `is_asked` is false when the scheduler did not answer: then nothing is Lost.
 std::vector<TaskStatus> complete_statuses(const JobRecord& record, std::vector<TaskStatus> seen,

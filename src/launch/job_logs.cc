@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 #include <glob.h>
 
+#include "launch/job_ends.h"
+
 namespace kedge::launch {
 namespace {
 
@@ -39,6 +41,19 @@ std::vector<Path> expand(const std::string& pattern) {
   return paths;
 }
 
+// What {job} may stand for in the names of a task's files.
+std::vector<std::string> ids_of(const JobRecord& record, const Submission& submission,
+                                std::int64_t task) {
+  // A step of HTCondor's DAGMan has an id that the book does not know.
+  if (record.launcher == "condor") {
+    return {"*"};
+  }
+  std::vector<std::string> ids = read_job_ids(record.folder, task, submission.number);
+  ids.push_back(submission.id);
+  ids.push_back(record.key);
+  return ids;
+}
+
 }  // namespace
 
 std::vector<LogFile> find_logs(const JobRecord& record, const std::vector<std::int64_t>& tasks) {
@@ -50,11 +65,13 @@ std::vector<LogFile> find_logs(const JobRecord& record, const std::vector<std::i
       if (!is_wanted) {
         continue;
       }
-      std::string name = replaced(pattern, "{task}", std::to_string(task));
-      name = replaced(replaced(std::move(name), "{node}", "*"), "{job}", "*");
-      for (Path& path : expand(name)) {
-        if (std::ranges::find(files, path, &LogFile::path) == files.end()) {
-          files.push_back({std::move(path), task});
+      const std::string name =
+          replaced(replaced(pattern, "{task}", std::to_string(task)), "{node}", "*");
+      for (const std::string& id : ids_of(record, submission, task)) {
+        for (Path& path : expand(replaced(name, "{job}", id))) {
+          if (std::ranges::find(files, path, &LogFile::path) == files.end()) {
+            files.push_back({std::move(path), task});
+          }
         }
       }
     }
