@@ -118,13 +118,20 @@ Result<void> make(Args args) {
   }
   KEDGE_TRY(launch::copy_software({.kedge = own_program(), .has_cuda = job.gpus > 0},
                                   folder / "software"));
-  KEDGE_TRY(write_file_atomic(folder / "Dockerfile", launch::render_dockerfile(plan)));
+  // Only Apptainer builds on a file or a folder.
+  std::error_code ignored;
+  const bool is_for_docker = !fs::exists(plan.base, ignored);
+  if (is_for_docker) {
+    KEDGE_TRY(write_file_atomic(folder / "Dockerfile", launch::render_dockerfile(plan)));
+  }
   KEDGE_TRY(write_file_atomic(folder / "apptainer.def", launch::render_apptainer(plan)));
   for (const std::string& module : job.modules) {
     warn("job.modules: {} is of the cluster; what it brings is not in the image", module);
   }
-  fmt::print("docker build -t NAME {0}\ncd {0} && apptainer build NAME.sif apptainer.def\n",
-             folder.string());
+  if (is_for_docker) {
+    fmt::print("docker build -t NAME {}\n", folder.string());
+  }
+  fmt::print("cd {} && apptainer build NAME.sif apptainer.def\n", folder.string());
   return {};
 }
 

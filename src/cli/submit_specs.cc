@@ -146,18 +146,30 @@ JobSpec make_spec(const Arguments& arguments) {
   return spec;
 }
 
+// What an image, a conda environment or a module brings is found where the job runs: this machine
+// may have another program of that name, or none.
+Result<std::string> find_for_job(const std::string& name, const config::JobConfig& wants) {
+  const bool has_surroundings = !wants.container.empty() || !wants.conda.empty() ||
+                                !wants.venv.empty() || !wants.modules.empty() ||
+                                !wants.setup.empty();
+  if (has_surroundings && name.find('/') == std::string::npos) {
+    return name;
+  }
+  const auto program = find_program(name);
+  if (!program && wants.container.empty()) {
+    return fail(ErrorKind::Usage, fmt::format("program '{}' is not installed", name));
+  }
+  return std::filesystem::absolute(program.value_or(name)).lexically_normal().string();
+}
+
 Result<JobSpec> program_spec(const Arguments& arguments, Args command) {
   JobSpec spec = make_spec(arguments);
   KEDGE_TRY(add_array(arguments, spec));
-  const auto program = find_program(command.front());
-  if (!program) {
-    return fail(ErrorKind::Usage, fmt::format("program '{}' is not installed", command.front()));
-  }
-  spec.command.assign(command.begin(), command.end());
-  spec.command.front() = std::filesystem::absolute(*program).lexically_normal().string();
-  spec.name = plain_name(arguments.value("--name", Path(command.front()).stem().string()));
   // Only the job section counts, which any file can have.
   spec.wants = KEDGE_TRY(load_for(arguments, arguments.value("--config"), spec))->job;
+  spec.name = plain_name(arguments.value("--name", Path(command.front()).stem().string()));
+  spec.command.assign(command.begin(), command.end());
+  spec.command.front() = KEDGE_TRY(find_for_job(command.front(), spec.wants));
   return spec;
 }
 

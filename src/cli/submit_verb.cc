@@ -134,8 +134,14 @@ Result<int> submit_all(const Arguments& arguments, const launch::JobBook& book,
   return kExitDone;
 }
 
-Result<int> become_shell(const launch::Launcher& launcher, const launch::JobSpec& spec) {
+Result<int> become_shell(const launch::Launcher& launcher, const launch::JobSpec& spec,
+                         bool is_dry) {
   std::vector<std::string> words = KEDGE_TRY(launcher.interactive(spec));
+  if (is_dry) {
+    fmt::print("{}\n", launch::join_for_shell(words));
+    return kExitDone;
+  }
+  KEDGE_TRY(launcher.check_here());
   std::vector<char*> pointers;
   for (std::string& word : words) {
     pointers.push_back(word.data());
@@ -166,8 +172,7 @@ Result<int> submit(const Arguments& arguments, Args command) {
   const auto launcher =
       KEDGE_TRY(launch::make_launcher(config::name_of(specs.front().wants.scheduler)));
   if (arguments.has("--interactive")) {
-    KEDGE_TRY(launcher->check_here());
-    return become_shell(*launcher, specs.front());
+    return become_shell(*launcher, specs.front(), is_dry);
   }
   const KnownWork known = KEDGE_TRY(estimate_work(arguments, command, book, specs.back()));
   const double estimate_s = known.estimate ? known.estimate->task_s : 0;

@@ -31,7 +31,9 @@ std::vector<std::string> steps_of(const ContainerPlan& plan) {
   }
   std::vector<std::string> steps;
   if (!packages.empty()) {
-    steps.push_back("apt-get update");
+    // Nobody is there to answer a package's questions.
+    steps.emplace_back("export DEBIAN_FRONTEND=noninteractive");
+    steps.emplace_back("apt-get update");
     steps.push_back(
         fmt::format("apt-get install -y --no-install-recommends {}", fmt::join(packages, " ")));
     steps.emplace_back("rm -rf /var/lib/apt/lists/*");
@@ -57,8 +59,13 @@ std::string path_of(const ContainerPlan& plan) {
   return fmt::format("{}{}/bin:$PATH", has_python(plan) ? "/opt/venv/bin:" : "", kPlace);
 }
 
-std::vector<std::string> files_of(const ContainerPlan& plan) {
-  std::vector<std::string> lines = {fmt::format("software {}", kPlace)};
+std::string software_line() {
+  return fmt::format("software {}", kPlace);
+}
+
+// What the steps read.
+std::vector<std::string> listings_of(const ContainerPlan& plan) {
+  std::vector<std::string> lines;
   if (plan.has_requirements) {
     lines.emplace_back("requirements.txt /opt/requirements.txt");
   }
@@ -94,12 +101,14 @@ Result<std::string> base_for_system(std::string_view pretty_name) {
 std::string render_dockerfile(const ContainerPlan& plan) {
   std::string text = fmt::format("# {}\nFROM {}\n", plan.about, plan.base);
   const std::vector<std::string> steps = steps_of(plan);
-  for (const std::string& line : files_of(plan)) {
+  for (const std::string& line : listings_of(plan)) {
     text += fmt::format("COPY {}\n", line);
   }
   if (!steps.empty()) {
     text += fmt::format("RUN {}\n", fmt::join(steps, " && \\\n    "));
   }
+  // After the packages: another build of kedge then installs none of them again.
+  text += fmt::format("COPY {}\n", software_line());
   text += fmt::format("ENV PATH={}\nENTRYPOINT []\nCMD [\"kedge\"]\n", path_of(plan));
   return text;
 }
@@ -107,7 +116,9 @@ std::string render_dockerfile(const ContainerPlan& plan) {
 std::string render_apptainer(const ContainerPlan& plan) {
   std::string text = fmt::format("# {}\nBootstrap: {}\nFrom: {}\n\n%files\n", plan.about,
                                  is_here(plan.base) ? "localimage" : "docker", plan.base);
-  for (const std::string& line : files_of(plan)) {
+  std::vector<std::string> files = listings_of(plan);
+  files.push_back(software_line());
+  for (const std::string& line : files) {
     text += fmt::format("    {}\n", line);
   }
   const std::vector<std::string> steps = steps_of(plan);

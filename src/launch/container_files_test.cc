@@ -23,10 +23,11 @@ TEST(ContainerFiles, docker_gets_kedge_and_its_packages) {
   EXPECT_EQ(text,
             "# of run x\n"
             "FROM debian:12-slim\n"
-            "COPY software /opt/kedge\n"
-            "RUN apt-get update && \\\n"
+            "RUN export DEBIAN_FRONTEND=noninteractive && \\\n"
+            "    apt-get update && \\\n"
             "    apt-get install -y --no-install-recommends ca-certificates libcurl4 && \\\n"
             "    rm -rf /var/lib/apt/lists/*\n"
+            "COPY software /opt/kedge\n"
             "ENV PATH=/opt/kedge/bin:$PATH\n"
             "ENTRYPOINT []\n"
             "CMD [\"kedge\"]\n");

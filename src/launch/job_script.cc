@@ -1,50 +1,17 @@
 #include "launch/job_script.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <string_view>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "launch/shell_text.h"
 
 namespace kedge::launch {
 namespace {
 
-using config::ContainerTool;
-
-bool is_registry_name(std::string_view image) {
-  return image.starts_with("docker://") || image.find("://") == std::string_view::npos;
-}
-
 std::string export_line(std::string_view name, std::string_view value) {
   return fmt::format("export {}={}\n", name, quote_for_shell(value));
-}
-
-std::string render_conda(const std::string& environment) {
-  if (environment.empty()) {
-    return {};
-  }
-  // `conda activate` needs the shell's hook, which a batch job has not read.
-  return fmt::format("eval \"$(conda shell.bash hook)\" || exit\nconda activate {} || exit\n",
-                     quote_for_shell(environment));
-}
-
-// "/a:/a" for the folders of the work, the job and kedge, and what the user wants.
-std::vector<std::string> mounts_of(const JobSpec& spec, const SubmissionPlace& place) {
-  std::vector<std::string> mounts;
-  const auto add = [&](const std::string& mount) {
-    const std::string whole = mount.find(':') == std::string::npos ? mount + ":" + mount : mount;
-    if (std::ranges::find(mounts, whole) == mounts.end()) {
-      mounts.push_back(whole);
-    }
-  };
-  add(spec.folder.string());
-  add(place.folder.string());
-  add(place.kedge.parent_path().string());
-  std::ranges::for_each(spec.wants.mounts, add);
-  return mounts;
 }
 
 std::string absolute_in(const Path& folder, const std::string& name) {
@@ -53,19 +20,34 @@ std::string absolute_in(const Path& folder, const std::string& name) {
 
 }  // namespace
 
+std::string render_conda(const std::string& environment) {
+  if (environment.empty()) {
+    return {};
+  }
+  // `conda activate` needs the shell's hook, which a batch job has not read.
+  return fmt::format(
+      "hook=$(conda shell.bash hook) || exit\neval \"$hook\"\nconda activate {} || exit\n",
+      quote_for_shell(environment));
+}
+
 std::string render_surroundings(const JobSpec& spec, const SubmissionPlace& place) {
   std::string text;
   text += export_line("KEDGE_JOB", place.key);
   text += export_line("KEDGE_JOB_DIR", place.folder.string());
   text += export_line("KEDGE_TASKS", std::to_string(spec.task_count()));
+  const std::string secrets = quote_for_shell((place.folder / "secrets.sh").string());
+  text += fmt::format("[ ! -e {0} ] || . {0}\n", secrets);
+  return text + render_environment(spec);
+}
+
+std::string render_environment(const JobSpec& spec) {
+  std::string text;
   for (const auto& [name, value] : spec.variables) {
     text += export_line(name, value);
   }
   for (const auto& [name, value] : spec.wants.env) {
     text += export_line(name, value);
   }
-  const std::string secrets = quote_for_shell((place.folder / "secrets.sh").string());
-  text += fmt::format("[ ! -e {0} ] || . {0}\n", secrets);
   for (const std::string& module : spec.wants.modules) {
     text += fmt::format("module load {} || exit\n", quote_for_shell(module));
   }
@@ -100,43 +82,6 @@ std::vector<std::string> task_words(const JobSpec& spec, const SubmissionPlace& 
   words.emplace_back("--");
   words.insert(words.end(), spec.command.begin(), spec.command.end());
   return words;
-}
-
-ContainerTool container_tool(const JobSpec& spec, bool has_pyxis) {
-  if (spec.wants.container_tool != ContainerTool::Auto) {
-    return spec.wants.container_tool;
-  }
-  const std::string& image = spec.wants.container;
-  const bool is_sif = image.ends_with(".sif") || image.find("://") != std::string::npos;
-  return has_pyxis && !is_sif && (image.ends_with(".sqsh") || is_registry_name(image))
-             ? ContainerTool::Pyxis
-             : ContainerTool::Apptainer;
-}
-
-std::vector<std::string> in_container(const JobSpec& spec, const SubmissionPlace& place,
-                                      std::vector<std::string> words) {
-  const bool is_docker = container_tool(spec, false) == ContainerTool::Docker;
-  std::vector<std::string> all = is_docker
-                                     ? std::vector<std::string>{"docker", "run", "--rm", "--init"}
-                                     : std::vector<std::string>{"apptainer", "exec"};
-  if (spec.wants.gpus > 0) {
-    all.emplace_back(is_docker ? "--gpus=all" : "--nv");
-  }
-  for (const std::string& mount : mounts_of(spec, place)) {
-    all.emplace_back(is_docker ? "-v" : "--bind");
-    all.push_back(mount);
-  }
-  all.emplace_back(is_docker ? "-w" : "--pwd");
-  all.push_back(spec.folder.string());
-  all.push_back(spec.wants.container);
-  all.insert(all.end(), words.begin(), words.end());
-  return all;
-}
-
-std::vector<std::string> pyxis_options(const JobSpec& spec, const SubmissionPlace& place) {
-  return {"--container-image=" + spec.wants.container,
-          fmt::format("--container-mounts={}", fmt::join(mounts_of(spec, place), ",")),
-          "--container-workdir=" + spec.folder.string(), "--no-container-mount-home"};
 }
 
 std::string output_pattern(const JobSpec& spec, const SubmissionPlace& place) {

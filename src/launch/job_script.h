@@ -1,6 +1,6 @@
 // The parts of a job's script that are the same for every scheduler: its surroundings (variables,
-// modules, conda, venv, secrets, setup lines) and the command, wrapped by `kedge task` and by a
-// container. Bash.
+// modules, conda, venv, secrets, setup lines) and the command, wrapped by `kedge task`. Bash.
+// in_container.h puts it into an image.
 #pragma once
 
 #include <string>
@@ -17,6 +17,12 @@ namespace kedge::launch {
 // fails ends the script with its exit code.
 std::string render_surroundings(const JobSpec& spec, const SubmissionPlace& place);
 
+// The part of it that belongs to no job: variables, modules, conda, venv, folder, setup lines.
+std::string render_environment(const JobSpec& spec);
+
+// Lines that activate a conda environment; none where its name is empty.
+std::string render_conda(const std::string& environment);
+
 struct TaskOptions {
   std::string kedge;       // the program inside the job; empty: place.kedge
   bool is_stamped = true;  // time and host before each line
@@ -26,18 +32,6 @@ struct TaskOptions {
 // program before the time limit, and lets nothing survive it.
 std::vector<std::string> task_words(const JobSpec& spec, const SubmissionPlace& place,
                                     const TaskOptions& options = {});
-
-// `words` inside job.container by apptainer or docker, where the folders of the work, the job and
-// kedge are seen under their own names. Pyxis is srun's own: see pyxis_options().
-std::vector<std::string> in_container(const JobSpec& spec, const SubmissionPlace& place,
-                                      std::vector<std::string> words);
-
-// The tool that job.container_tool means; auto is Pyxis where `has_pyxis` and the image is a
-// .sqsh file or a registry's name.
-config::ContainerTool container_tool(const JobSpec& spec, bool has_pyxis);
-
-// --container-image=... and the like.
-std::vector<std::string> pyxis_options(const JobSpec& spec, const SubmissionPlace& place);
 
 // jobs/<key>/logs/..., or job.output with Slurm's placeholders filled in as {task}, {node}, {job}.
 std::string output_pattern(const JobSpec& spec, const SubmissionPlace& place);

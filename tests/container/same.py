@@ -4,12 +4,14 @@
 Usage: same.py [KEDGE]      (build/bin/kedge)
 
 The image is made by `kedge container make` on a small root folder of this machine's own programs,
-built and run by Apptainer. Skipped where there is no apptainer, or where it may not run here.
+built and run by Apptainer, by hand and as a job. Skipped where there is no apptainer, or where it
+may not run here; `PATH=$(bash tools/dev/apptainer.sh):$PATH` brings one.
 """
 
 import hashlib
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -26,6 +28,10 @@ train: {epochs: 3, device: cpu, threads: 1}
 
 # What the image's own shell needs; kedge brings the rest.
 PROGRAMS = ["bash", "sh", "dirname", "ls", "cat", "env"]
+
+# What may keep Apptainer from starting, and how it is told to do without: root without all of its
+# capabilities, no FUSE for whoever is not root.
+WAYS = [{}, {"APPTAINER_NO_PRIVS": "1"}, {"APPTAINER_USERNS": "1"}, {"APPTAINER_UNSQUASH": "1"}]
 
 
 def call(command: list, **options) -> subprocess.CompletedProcess:
@@ -45,7 +51,8 @@ def make_base(folder: pathlib.Path) -> None:
         for line in call(["ldd", source]).stdout.splitlines():
             copy_library(line, folder)
     for line in call(["ldd", ROOT / "build/bin/kedge-train"]).stdout.splitlines():
-        if line.split()[0].startswith(("libc.", "libm.", "libdl.", "libpthread.", "/lib")):
+        # The C library in all its parts; kedge brings the others.
+        if re.match(r"\s*(/lib|lib(c|m|dl|rt|util|pthread|resolv)\.so)", line):
             copy_library(line, folder)
 
 
@@ -58,14 +65,18 @@ def copy_library(line: str, folder: pathlib.Path) -> None:
                 shutil.copy(os.path.realpath(word), target)
 
 
-def find_runner(apptainer: str, image: pathlib.Path) -> list | str:
-    """How this machine lets it run a program, or what it says when it does not."""
+def find_way(apptainer: str, image: pathlib.Path) -> dict | str:
+    """The variables with which a program runs here, or what it says when none does."""
     said = ""
-    for options in ([], ["--no-privs"], ["-u"], ["--unsquash"]):
-        command = [apptainer, "exec", *options, str(image), "/bin/ls", "/opt/kedge/bin"]
-        done = subprocess.run(command, capture_output=True, text=True)
+    for variables in WAYS:
+        done = subprocess.run(
+            [apptainer, "exec", str(image), "/bin/ls", "/opt/kedge/bin"],
+            capture_output=True,
+            text=True,
+            env=os.environ | variables,
+        )
         if done.returncode == 0 and "kedge-train" in done.stdout:
-            return [apptainer, "exec", *options]
+            return variables
         said = done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "it says nothing"
     return said
 
@@ -75,6 +86,19 @@ def digests(folder: pathlib.Path) -> dict[str, str]:
     found = {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in last.glob("*.safetensors")}
     assert len(found) > 1, f"{last} has no tensors"
     return found
+
+
+def run_jobs(kedge: pathlib.Path, folder: pathlib.Path, environment: dict) -> None:
+    """A training, and a program that asks which kedge it is given: the image's own."""
+    words = ["--scheduler", "local", "job.container=same.sif", "job.cpus=1", "job.memory=1GB"]
+    training = ["--name", "job", "config.yaml", "run.id=job"]
+    asking = ["--name", "which", "--", "sh", "-c", "command -v kedge"]
+    for job in (training, asking):
+        call([kedge, "submit", *words, *job], cwd=folder, env=environment)
+    done = subprocess.run([kedge, "jobs", "--wait"], cwd=folder, capture_output=True, text=True)
+    logs = {name: call([kedge, "logs", name], cwd=folder).stdout for name in ("job", "which")}
+    assert done.returncode == 0, f"{done.stdout}{logs}"
+    assert logs["which"].rstrip().endswith(" /opt/kedge/bin/kedge"), logs["which"]
 
 
 def main() -> int:
@@ -91,25 +115,27 @@ def main() -> int:
             [kedge, "container", "make", "config.yaml", "--no-packages", "--base", folder / "base"],
             cwd=folder,
         )
+        image = folder / "same.sif"
         built = subprocess.run(
-            [apptainer, "build", "same.sif", "apptainer.def"],
+            [kedge, "container", "sif", "apptainer.def", str(image)],
             cwd=folder / "container",
             capture_output=True,
             text=True,
         )
-        image = folder / "container" / "same.sif"
-        runner = find_runner(apptainer, image) if built.returncode == 0 else built.stderr[-300:]
-        if isinstance(runner, str):
-            print(f"skipped: apptainer does not run here: {' '.join(runner.split())}")
+        way = find_way(apptainer, image) if built.returncode == 0 else built.stderr[-300:]
+        if isinstance(way, str):
+            print(f"skipped: apptainer does not run here: {' '.join(way.split())}")
             return 0
         call([kedge, "train", "config.yaml", "run.id=outside"], cwd=folder)
         inside = ["kedge", "train", "config.yaml", "run.id=inside"]
-        call([*runner, "--bind", name, "--pwd", name, str(image), *inside], cwd=folder)
+        environment = os.environ | way
+        place = ["--bind", name, "--pwd", name, str(image)]
+        call([apptainer, "exec", *place, *inside], cwd=folder, env=environment)
         runs = folder / "runs" / "default"
-        assert digests(runs / "inside") == digests(runs / "outside"), "other weights inside"
-        sif = folder / "again.sif"
-        call([kedge, "container", "sif", str(folder / "base"), str(sif)], cwd=folder)
-        assert sif.stat().st_size > 0
+        outside = digests(runs / "outside")
+        assert digests(runs / "inside") == outside, "other weights inside"
+        run_jobs(kedge, folder, environment)
+        assert digests(runs / "job") == outside, "other weights in a job"
     print("ok: the same weights inside and outside")
     return 0
 

@@ -25,24 +25,24 @@ use_own_libraries() {
   done
 }
 
-# fill_prefix PREFIX PACKAGES FINISH: FINISH is a function that gets the prefix.
+# fill_prefix PREFIX PACKAGES FINISH SUITE: FINISH is a function that gets the prefix.
 fill_prefix() {
-  local prefix=$1 packages=$2 finish=$3
+  local prefix=$1 packages=$2 finish=$3 suite=$4
   # Joined by &&: callers test the result, and bash then does not stop at the first error.
   apt_install mmdebstrap patchelf &&
     rm -rf "$prefix" &&
     mmdebstrap --mode=root --variant=extract --components=main \
       --aptopt='Acquire::Retries "3"' --aptopt='Acquire::Check-Valid-Until "false"' \
-      --include="$packages" trixie "$prefix" "$(debian_mirror)" &&
+      --include="$packages" "$suite" "$prefix" "$(debian_mirror)" &&
     chmod 755 "$prefix" &&
     "$finish" "$prefix" &&
     touch "$prefix/complete"
 }
 
-# unpack_once NAME PACKAGES FINISH: prints the prefix, or why there is none and ends with 1. A
-# second call does nothing and takes no time.
+# unpack_once NAME PACKAGES FINISH [SUITE]: prints the prefix, or why there is none and ends with 1.
+# A second call does nothing and takes no time.
 unpack_once() {
-  local prefix=$unpacked_folder/$1 packages=$2 finish=$3
+  local prefix=$unpacked_folder/$1 packages=$2 finish=$3 suite=${4:-trixie}
   if [[ ! -e $prefix/complete ]]; then
     ((EUID == 0)) || { echo "only root can unpack $1 here"; return 1; }
     command -v apt-get >/dev/null || { echo "there is no apt-get to fetch $1"; return 1; }
@@ -54,7 +54,7 @@ unpack_once() {
   fi
   if [[ ! -e $prefix/complete ]]; then
     # In a subshell: apt_install ends the shell where it cannot install.
-    if ! (fill_prefix "$prefix" "$packages" "$finish") >"$prefix.log" 2>&1; then
+    if ! (fill_prefix "$prefix" "$packages" "$finish" "$suite") >"$prefix.log" 2>&1; then
       echo "$1 cannot be unpacked here: $(tail -n 1 "$prefix.log")"
       return 1
     fi

@@ -90,10 +90,7 @@ std::string render_setup(const JobSpec& spec, const SubmissionPlace& place) {
   for (const std::string& module : spec.wants.modules) {
     text += fmt::format("module load {} || exit\n", quote_for_shell(module));
   }
-  if (!spec.wants.conda.empty()) {
-    text += fmt::format("eval \"$(conda shell.bash hook)\" || exit\nconda activate {} || exit\n",
-                        quote_for_shell(spec.wants.conda));
-  }
+  text += render_conda(spec.wants.conda);
   if (!spec.wants.venv.empty()) {
     text += fmt::format(". {}/bin/activate || exit\n",
                         quote_for_shell(word_inside(spec.wants.venv, spec, place)));

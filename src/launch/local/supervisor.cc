@@ -15,6 +15,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "launch/in_container.h"
 #include "launch/job_script.h"
 #include "launch/local/slots.h"
 #include "launch/local/task_process.h"

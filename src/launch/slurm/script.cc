@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "launch/in_container.h"
 #include "launch/job_script.h"
 #include "launch/shell_text.h"
 
@@ -184,12 +185,25 @@ std::vector<std::string> srun_words(const JobSpec& spec, const SubmissionPlace& 
     if (container_tool(spec, true) == ContainerTool::Pyxis) {
       const std::vector<std::string> options = pyxis_options(spec, place);
       words.insert(words.end(), options.begin(), options.end());
+      task = words_in_image(place, std::move(task));
     } else {
       task = in_container(spec, place, std::move(task));
     }
   }
   words.insert(words.end(), task.begin(), task.end());
   return words;
+}
+
+// An image has no squeue: the time limit is asked for outside, so that a training in it saves in
+// time. A job without a limit has no such time.
+std::string render_end(const JobSpec& spec) {
+  if (spec.wants.container.empty()) {
+    return {};
+  }
+  return R"sh(
+end=$(squeue -h -j "$self" -o %e 2>/dev/null)
+[[ $end != ????-??-??T* ]] || export KEDGE_JOB_END=$(date -d "$end" +%s)
+)sh";
 }
 
 // A port of the job's own, and another at each start: ranks of an earlier start that linger must
@@ -290,6 +304,7 @@ std::string render_script(const JobSpec& spec, const SubmissionPlace& place) {
   if (!spec.items.empty()) {
     text += "export KEDGE_ITEM=$(sed -n \"$((task + 1))p\" \"$dir/items\")\n";
   }
+  text += render_end(spec);
   text += render_rendezvous(spec);
   text += "\n" + join_for_shell(srun_words(spec, place)) + " &\n";
   // wait comes back when a signal does.
@@ -298,6 +313,33 @@ std::string render_script(const JobSpec& spec, const SubmissionPlace& place) {
       "wait \"$step\"\ncode=$?\n";
   text += kAgain;
   return text;
+}
+
+std::vector<std::string> session_words(const JobSpec& spec, const Path& kedge) {
+  SubmissionPlace place;  // of no job
+  place.folder = spec.folder;
+  place.kedge = kedge;
+  // One shell with the cores of all ranks: whoever sits at it starts them.
+  JobSpec session = spec;
+  session.wants.cpus = spec.wants.cpus * spec.wants.ranks;
+  session.wants.ranks = 1;
+  std::vector<std::string> shell = {"bash", "-i"};
+  std::vector<std::string> words = {"srun", "--job-name=" + spec.name};
+  if (!spec.wants.container.empty()) {
+    if (container_tool(spec, true) == ContainerTool::Pyxis) {
+      const std::vector<std::string> options = pyxis_options(spec, place);
+      words.insert(words.end(), options.begin(), options.end());
+      session.wants.modules.clear();  // of the cluster: there are none in the image
+    } else {
+      shell = in_container(spec, place, shell);
+    }
+  }
+  const std::vector<std::string> resources = resource_options(session);
+  words.insert(words.end(), resources.begin(), resources.end());
+  words.insert(words.end(), spec.wants.directives.begin(), spec.wants.directives.end());
+  words.insert(words.end(), {"--pty", "bash", "-c",
+                             render_environment(session) + "exec " + join_for_shell(shell)});
+  return words;
 }
 
 }  // namespace kedge::launch::slurm

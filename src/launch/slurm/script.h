@@ -26,4 +26,7 @@ std::string render_time(double seconds);
 // have in common.
 std::vector<std::string> resource_options(const JobSpec& spec);
 
+// A shell on a node with what the job would have had: srun's words.
+std::vector<std::string> session_words(const JobSpec& spec, const Path& kedge);
+
 }  // namespace kedge::launch::slurm

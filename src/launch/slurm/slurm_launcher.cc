@@ -18,6 +18,7 @@
 
 #include "core/process.h"
 #include "core/result.h"
+#include "launch/in_container.h"
 #include "launch/job_script.h"
 #include "launch/launcher.h"
 #include "launch/scheduler_program.h"
@@ -170,6 +171,25 @@ void add_accounting(const std::vector<AccountedJob>& jobs, const JobRecord& reco
   }
 }
 
+// A site without pyxis takes the job, and its srun then fails. Who names the tool knows that the
+// nodes have it.
+Result<void> check_pyxis(const JobSpec& spec) {
+  const bool is_guess = spec.wants.container_tool == config::ContainerTool::Auto;
+  if (spec.wants.container.empty() || !is_guess ||
+      container_tool(spec, true) != config::ContainerTool::Pyxis) {
+    return {};
+  }
+  const ProcessResult help = KEDGE_TRY(ask({"srun", "--help"}));
+  if (help.output.find("--container-image") != std::string::npos) {
+    return {};
+  }
+  return fail(ErrorKind::Usage,
+              fmt::format("job.container: '{}' is for pyxis, which this site's srun does not have",
+                          spec.wants.container),
+              "`kedge container sif` makes a .sif file of it for Apptainer; where only the nodes "
+              "have pyxis: job.container_tool=pyxis");
+}
+
 class SlurmLauncher : public Launcher {
  public:
   std::string_view name() const override { return "slurm"; }
@@ -220,6 +240,7 @@ class SlurmLauncher : public Launcher {
   Result<std::string> submit(const Rendering& rendering, const JobRecord& record) const override {
     const ProcessResult partitions = KEDGE_TRY(ask({"sinfo", "-h", "-o", partition_columns()}));
     KEDGE_TRY(check_limits(record.spec, parse_partitions(partitions.output)));
+    KEDGE_TRY(check_pyxis(record.spec));
     const auto answer =
         run_process({.args = without_secrets(rendering.command), .timeout = kPatience});
     if (!answer) {
@@ -323,12 +344,8 @@ class SlurmLauncher : public Launcher {
   }
 
   Result<std::vector<std::string>> interactive(const JobSpec& spec) const override {
-    std::vector<std::string> words = {"srun", "--job-name=" + spec.name};
-    const std::vector<std::string> resources = resource_options(spec);
-    words.insert(words.end(), resources.begin(), resources.end());
-    words.insert(words.end(), spec.wants.directives.begin(), spec.wants.directives.end());
-    words.insert(words.end(), {"--pty", "bash", "-l"});
-    return words;
+    std::error_code error;
+    return session_words(spec, std::filesystem::read_symlink("/proc/self/exe", error));
   }
 };
 
