@@ -36,6 +36,9 @@ struct ListenOptions {
   Path spool_folder = {};  // for bodies of spooled routes; must be there when a route is spooled
   std::optional<TlsFiles> tls = {};
   AccessLog* access_log = nullptr;  // lives longer than the listener
+  // Called before the first of the requests that a thread has read at once, if they are answered on
+  // it; what it returns is destroyed after the last: what they began is then done together.
+  std::function<std::shared_ptr<void>()> begin_turn = nullptr;
 };
 
 // Looks at a request before its body is read: fills in the caller, or answers at once (401, 429).

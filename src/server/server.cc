@@ -175,6 +175,7 @@ Result<std::unique_ptr<Server>> Server::start(const ServerOptions& options) {
     parts->access_log = KEDGE_TRY(AccessLog::open(options.access_log));
     listen.access_log = parts->access_log.get();
   }
+  listen.begin_turn = [&store = *parts->store] { return store.begin_turn(); };
   parts->listener = KEDGE_TRY(Listener::start(
       parts->router,
       [&access = *parts->access](Request& request, const Route* route) {

@@ -112,9 +112,11 @@ TEST_P(BackendTest, running_runs_are_whole_after_a_start_that_has_not_touched_th
   ASSERT_TRUE(store_->log(key, {{"loss", 1, 3.0}, {"loss", 2, 1.0}}, kNow));
   ASSERT_TRUE(
       store_->log(key, {{.key = "cpu", .step = 1, .value = 5, .kind = MetricKind::System}}, kNow));
-  ASSERT_TRUE(store_->log(other, {{"loss", 1, 7.0}}, kNow));
+  ASSERT_TRUE(store_->log(other, {{"loss", 1, 7.0}}, kNow + 5 * kSecond));
   reopen();
   EXPECT_EQ(store_->find_run(key)->summary["loss"]["min"], 1.0);  // from memory
+  EXPECT_EQ(store_->find_facts(key)->last_step, 2);
+  EXPECT_EQ(store_->find_facts(other)->heartbeat_us, kNow + 5 * kSecond);
   EXPECT_THAT(find_ids({.filter = "loss > 5"}), ElementsAre("r2"));
   EXPECT_THAT(values_of(key, "loss"), ElementsAre(3.0, 1.0));  // from the journal
   EXPECT_THAT(*store_->list_metrics(other), SizeIs(1));

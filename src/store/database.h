@@ -98,6 +98,14 @@ class Database {
   // Opens a lost connection again. Nothing of an open transaction is left.
   virtual Result<void> reconnect() = 0;
 
+  // Whether a commit is a matter of this machine's memory, and not of a network.
+  virtual bool is_near() const { return false; }
+
+  // Work that a database leaves for when nobody waits for an answer, and doing it.
+  virtual bool has_chores() const { return false; }
+
+  virtual Result<void> do_chores() { return {}; }
+
  protected:
   virtual Result<void> execute(std::string_view sql, std::span<const SqlValue> values,
                                const SqlVisitor* visit) = 0;

@@ -16,6 +16,7 @@
 #include "core/small_disk.h"
 #include "store/internal/backends.h"
 #include "store/schema.h"
+#include "store/store.h"
 #include "store/test_postgres.h"
 
 namespace kedge::store {
@@ -148,6 +149,45 @@ TEST_P(DatabaseTest, migrating_twice_changes_nothing_and_a_newer_schema_is_refus
   const auto refused = migrate(*database);
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message, HasSubstr("made by a newer kedge"));
+}
+
+// Step 5 at 1,000 us with the value 0.5 in the first series of the first run, as version 7 kept it.
+TEST_P(DatabaseTest, points_in_the_journal_of_an_older_kedge_are_there) {
+  {
+    const auto database = open();
+    ASSERT_TRUE(database->run("CREATE TABLE schema_version (version BIGINT NOT NULL)"));
+    ASSERT_TRUE(database->run("INSERT INTO schema_version (version) VALUES (7)"));
+    for (const Migration& migration : migrations().first(7)) {
+      for (const std::string_view statement : migration) {
+        ASSERT_TRUE(database->run(statement)) << statement;
+      }
+    }
+    ASSERT_TRUE(database->run("INSERT INTO projects (id, name) VALUES (1, 'p')"));
+    ASSERT_TRUE(database->run(
+        "INSERT INTO runs (id, project_id, run_id, name, state, created_us, ended_us, heartbeat_us,"
+        " user_name, host, group_name, job_type, notes, tags, source, attempt, parent, sweep,"
+        " config_hash, last_step) VALUES (1, 1, 'r', 'r', 'running', 1, 0, 7, '', '', '', '', '',"
+        " '[]', '', 1, '', '', '', 5)"));
+    ASSERT_TRUE(
+        database->run("INSERT INTO run_documents (run, config, summary, environment)"
+                      " VALUES (1, '{}', '{}', '{}')"));
+    ASSERT_TRUE(
+        database->run("INSERT INTO series (id, run, attempt, kind, name, point_count, kept_count,"
+                      " last_step, first_us, last_us, max_step)"
+                      " VALUES (1, 1, 1, 0, 'loss', 0, 0, 0, 0, 0, 0)"));
+    const std::string row("\x01\x01\x01\x0a\xd0\x0f\0\0\0\0\0\0\xe0\x3f", 14);
+    ASSERT_TRUE(database->run("INSERT INTO journal (run, data) VALUES (1, $1)", {Blob{row}}));
+  }
+  const std::string address = address_.is_postgres() ? address_.postgres : address_.folder.string();
+  const auto store = Store::open(address, 10);
+  ASSERT_TRUE(store) << store.error().message;
+  const auto history = (*store)->read_history({"p", "r"}, "loss");
+  ASSERT_TRUE(history);
+  ASSERT_EQ(history->points.size(), 1U);
+  EXPECT_EQ(history->points[0].step, 5);
+  EXPECT_EQ(history->points[0].time_us, 1000);
+  EXPECT_EQ(history->points[0].value, 0.5);
+  EXPECT_EQ((*store)->find_facts({"p", "r"})->heartbeat_us, 7);
 }
 
 TEST(Address, hides_the_password) {

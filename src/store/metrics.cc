@@ -43,8 +43,7 @@ void Store::log(const RunKey& key, std::vector<LogPoint> points, std::int64_t no
   impl_->writer->submit(
       [this, key, shared, now_us](Database& database) -> Result<void> {
         LiveRun* run = KEDGE_TRY(impl_->touch(database, key));
-        RunDraft& draft = impl_->change(*run, kChangedMetrics);
-        impl_->note_life(*run, now_us);
+        RunDraft& draft = impl_->extend(*run, now_us);
         for (const LogPoint& point : *shared) {
           const std::size_t place = find_or_add_series(*run, draft.facts.attempt, point.kind,
                                                        point.key, impl_->index.metric_keys);

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/result.h"
+#include "store/internal/journal.h"
 #include "store/internal/live_run.h"
 #include "store/internal/run_rows.h"
 #include "store/internal/run_text.h"
@@ -255,6 +256,8 @@ Result<Run> Store::put_run(const RunKey& key, const RunPatch& patch, std::int64_
 Result<void> Store::delete_run(const RunKey& key) {
   return impl_->writer->run([&](Database& database) -> Result<void> {
     LiveRun* run = KEDGE_TRY(impl_->touch(database, key));
+    KEDGE_TRY(database.run("DELETE FROM journal WHERE id >= $1 AND id < $2",
+                           {journal_begin(run->row), journal_end(run->row)}));
     KEDGE_TRY(database.run("DELETE FROM runs WHERE id = $1", {run->row}));
     impl_->change(*run, kRunDeleted).is_deleted = true;
     impl_->deleted.emplace_back(key, run->row);

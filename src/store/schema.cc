@@ -287,9 +287,18 @@ constexpr auto kSweepTrials = std::to_array<std::string_view>({
     "ALTER TABLE sweep_trials ADD COLUMN curve TEXT NOT NULL DEFAULT '[]'",
 });
 
-constexpr std::array<Migration, 7> kMigrations = {
-    kRunsAndCurves, kArtifactsAndModels, kAccess,     kLabelsAndTrash,
-    kMlflow,        kTranscripts,        kSweepTrials};
+// One tree of pages in place of a table and its index: a commit of points writes one page. id: the
+// run's row in its upper half (journal.h); rows go when their run does, by the store's own hand.
+constexpr auto kJournal = std::to_array<std::string_view>({
+    "CREATE TABLE journal_rows (id {id}, data {blob} NOT NULL)",
+    "INSERT INTO journal_rows (id, data) SELECT run * 4294967296 + id, data FROM journal",
+    "DROP TABLE journal",
+    "ALTER TABLE journal_rows RENAME TO journal",
+});
+
+constexpr std::array<Migration, 8> kMigrations = {
+    kRunsAndCurves, kArtifactsAndModels, kAccess,      kLabelsAndTrash,
+    kMlflow,        kTranscripts,        kSweepTrials, kJournal};
 
 Result<void> apply(Database& database, std::size_t version) {
   KEDGE_TRY(database.run("BEGIN"));

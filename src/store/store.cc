@@ -35,6 +35,10 @@ void Store::set_listener(std::function<void(std::span<const Change>)> listener) 
   impl_->listener = std::move(listener);
 }
 
+std::shared_ptr<void> Store::begin_turn() {
+  return std::make_shared<Writer::Turn>(*impl_->writer);
+}
+
 Result<void> Store::read(const std::function<Result<void>(Database&)>& work) const {
   return impl_->read(work);
 }

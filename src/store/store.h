@@ -106,8 +106,12 @@ class Store {
   Store& operator=(const Store&) = delete;
   ~Store();  // commits what was accepted
 
-  // Called after each commit, on the writer's thread: be quick, and do not call the store.
+  // Called after each commit, on the thread that made it: be quick, and do not call the store.
   void set_listener(std::function<void(std::span<const Change>)> listener);
+
+  // While what it returns lives, small changes that this thread begins without waiting for them are
+  // put off until its end, and then most likely committed on this thread, together.
+  std::shared_ptr<void> begin_turn();
 
   // --- runs
   // All, in order of their numbers, those in the trash and without runs too.

@@ -21,6 +21,13 @@ namespace {
 // A bound on how long the first job of a transaction waits for the last.
 constexpr std::size_t kMaxJobs = 512;
 
+// What a thread that has others to serve may commit itself: some tens of microseconds.
+constexpr std::size_t kMaxTurnJobs = 64;
+constexpr std::size_t kMaxTurnJobBytes = 1024;
+
+// Whose jobs wait for the end of this thread's turn.
+thread_local const Writer* turn_of = nullptr;
+
 // A thread's main must not throw: what comes out of a job is that job's failure.
 template <typename Work>
 Result<void> guarded(Work&& work) {
@@ -65,7 +72,9 @@ void Writer::submit(Work work, Answer answer, std::size_t bytes) {
                 "send it again in a moment: nothing of it was taken"));
     return;
   }
-  wake_.notify_one();
+  if (turn_of != this || bytes > kMaxTurnJobBytes) {
+    wake_.notify_one();
+  }
 }
 
 Result<void> Writer::run(Work work) {
@@ -79,24 +88,81 @@ Result<void> Writer::run(Work work) {
   return promise.get_future().get();
 }
 
-void Writer::serve() {
-  for (;;) {
-    std::vector<Job> jobs;
-    {
-      std::unique_lock lock(mutex_);
-      wake_.wait(lock, [this] { return is_stopping_ || !waiting_.empty(); });
-      if (waiting_.empty()) {
-        return;
-      }
-      const auto count = static_cast<std::ptrdiff_t>(std::min(waiting_.size(), kMaxJobs));
-      jobs.assign(std::make_move_iterator(waiting_.begin()),
-                  std::make_move_iterator(waiting_.begin() + count));
-      waiting_.erase(waiting_.begin(), waiting_.begin() + count);
-      for (const Job& job : jobs) {
-        waiting_bytes_ -= job.bytes;
-      }
+Writer::Turn::Turn(Writer& writer) : writer_(writer) {
+  turn_of = &writer;
+}
+
+Writer::Turn::~Turn() {
+  turn_of = nullptr;
+  writer_.end_turn();
+}
+
+bool Writer::may_end_turn() const {
+  return waiting_.size() <= kMaxTurnJobs && waiting_bytes_ <= kMaxTurnJobs * kMaxTurnJobBytes &&
+         !has_chores_ && database_->is_near();
+}
+
+void Writer::end_turn() {
+  std::vector<Job> jobs;
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_busy_ || waiting_.empty()) {
+      return;  // who is at it looks again at its end
     }
-    commit_all(std::move(jobs));
+    if (may_end_turn()) {
+      jobs = take_jobs();
+      is_busy_ = true;
+    }
+  }
+  if (jobs.empty()) {
+    wake_.notify_one();
+    return;
+  }
+  commit_all(std::move(jobs));
+  bool is_more = false;
+  {
+    const std::lock_guard lock(mutex_);
+    is_busy_ = false;
+    has_chores_ = database_->has_chores();
+    is_more = !waiting_.empty() || has_chores_ || is_stopping_;
+  }
+  if (is_more) {
+    wake_.notify_one();
+  }
+}
+
+std::vector<Writer::Job> Writer::take_jobs() {
+  const auto count = static_cast<std::ptrdiff_t>(std::min(waiting_.size(), kMaxJobs));
+  std::vector<Job> jobs(std::make_move_iterator(waiting_.begin()),
+                        std::make_move_iterator(waiting_.begin() + count));
+  waiting_.erase(waiting_.begin(), waiting_.begin() + count);
+  for (const Job& job : jobs) {
+    waiting_bytes_ -= job.bytes;
+  }
+  return jobs;
+}
+
+void Writer::serve() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    wake_.wait(lock,
+               [this] { return !is_busy_ && (is_stopping_ || has_chores_ || !waiting_.empty()); });
+    if (waiting_.empty() && !has_chores_) {
+      return;
+    }
+    std::vector<Job> jobs = take_jobs();
+    is_busy_ = true;
+    lock.unlock();
+    if (!jobs.empty()) {
+      commit_all(std::move(jobs));
+    }
+    if (database_->has_chores()) {
+      // A checkpoint that fails is tried again after the next commit, which the log has room for.
+      (void)database_->do_chores();
+    }
+    lock.lock();
+    has_chores_ = false;
+    is_busy_ = false;
   }
 }
 
@@ -137,9 +203,10 @@ Result<void> Writer::run_jobs(std::vector<Job>& jobs) {
     must_reconnect_ = false;
   }
   KEDGE_TRY(database_->run("BEGIN"));
+  const bool is_alone = jobs.size() == 1;
   for (std::size_t i = 0; i < jobs.size();) {
     bool must_begin_again = false;
-    Result<void> done = run_job(jobs[i], must_begin_again);
+    Result<void> done = run_job(jobs[i], is_alone, must_begin_again);
     if (done) {
       ++i;
       continue;
@@ -161,16 +228,21 @@ Result<void> Writer::run_jobs(std::vector<Job>& jobs) {
   return {};
 }
 
-Result<void> Writer::run_job(Job& job, bool& must_begin_again) {
-  KEDGE_TRY(database_->run("SAVEPOINT job"));
+Result<void> Writer::run_job(Job& job, bool is_alone, bool& must_begin_again) {
+  if (!is_alone) {
+    KEDGE_TRY(database_->run("SAVEPOINT job"));
+  }
   const std::uint64_t changes_before = hooks_.change_count();
   Result<void> done = guarded([&] { return job.work(*database_); });
   if (done) {
-    return database_->run("RELEASE SAVEPOINT job");
+    return is_alone ? done : database_->run("RELEASE SAVEPOINT job");
   }
   // The savepoint takes back rows, not memory.
   must_begin_again = hooks_.change_count() != changes_before;
-  if (!must_begin_again) {
+  if (!must_begin_again && is_alone) {
+    KEDGE_TRY(database_->run("ROLLBACK"));
+    KEDGE_TRY(database_->run("BEGIN"));
+  } else if (!must_begin_again) {
     KEDGE_TRY(database_->run("ROLLBACK TO SAVEPOINT job"));
     KEDGE_TRY(database_->run("RELEASE SAVEPOINT job"));
   }

@@ -1,10 +1,13 @@
 #include "store/writer.h"
 
+#include <atomic>
 #include <future>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -73,6 +76,87 @@ TEST_F(HeldStore, takes_one_that_is_larger_than_the_limit_when_nothing_waits) {
     points.push_back({.key = "loss", .step = step, .value = 1});
   }
   EXPECT_EQ(store_->log(key_, std::move(points), kNow), 1000U);
+}
+
+// What a thread logs in a turn is answered at its end, by that thread.
+TEST(Turn, commits_small_changes_together_on_the_thread_that_made_them) {
+  const ScratchFolder folder;
+  const RunKey key{"p", "r"};
+  auto opened = Store::open(folder.path().string(), kNow);
+  ASSERT_TRUE(opened);
+  Store& store = **opened;
+  ASSERT_TRUE(store.create_run(key, {}, kNow));
+  std::vector<std::thread::id> answered_on;
+  auto turn = store.begin_turn();
+  for (int step = 0; step < 3; ++step) {
+    store.log(key, {{"loss", step, 0.5}}, kNow, [&](const Result<std::uint64_t>& done) {
+      EXPECT_EQ(done, 1U);
+      answered_on.push_back(std::this_thread::get_id());
+    });
+  }
+  EXPECT_THAT(answered_on, SizeIs(0));
+  turn.reset();
+  EXPECT_THAT(answered_on,
+              testing::ElementsAre(std::this_thread::get_id(), std::this_thread::get_id(),
+                                   std::this_thread::get_id()));
+  EXPECT_THAT(store.read_history(key, "loss")->points, SizeIs(3));
+  EXPECT_EQ(store.find_facts(key)->last_step, 2);
+}
+
+TEST(Turn, leaves_a_large_change_and_a_refused_one_to_the_same_rules) {
+  const ScratchFolder folder;
+  const RunKey key{"p", "r"};
+  auto opened = Store::open(folder.path().string(), kNow);
+  ASSERT_TRUE(opened);
+  Store& store = **opened;
+  ASSERT_TRUE(store.create_run(key, {}, kNow));
+  std::promise<std::uint64_t> large;
+  std::promise<ErrorKind> refused;
+  {
+    const auto turn = store.begin_turn();
+    store.log(key, std::vector<LogPoint>(1000, {.key = "a", .step = 1, .value = 1}), kNow,
+              [&](const Result<std::uint64_t>& done) { large.set_value(done.value_or(0)); });
+    store.log({"p", "nobody"}, {{"a", 1, 1.0}}, kNow,
+              [&](const Result<std::uint64_t>& done) { refused.set_value(done.error().kind); });
+  }
+  EXPECT_EQ(large.get_future().get(), 1000U);
+  EXPECT_EQ(refused.get_future().get(), ErrorKind::NotFound);
+}
+
+// Threads that take turns, one that waits for its changes, and the checkpoints between them.
+TEST(Turn, loses_nothing_when_many_threads_are_at_it) {
+  constexpr int kThreads = 3;
+  constexpr int kCalls = 400;
+  const ScratchFolder folder;
+  auto opened = Store::open(folder.path().string(), kNow);
+  ASSERT_TRUE(opened);
+  Store& store = **opened;
+  std::atomic<int> answered = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    const RunKey key{"p", fmt::format("r{}", i)};
+    ASSERT_TRUE(store.create_run(key, {}, kNow));
+    threads.emplace_back([&store, &answered, key, i] {
+      for (int step = 0; step < kCalls; ++step) {
+        if (i == 0) {
+          answered += static_cast<int>(store.log(key, {{"loss", step, 1.0}}, kNow).value_or(0));
+          continue;
+        }
+        const auto turn = store.begin_turn();
+        store.log(key, {{"loss", step, 1.0}}, kNow, [&](const Result<std::uint64_t>& done) {
+          answered += static_cast<int>(done.value_or(0));
+        });
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  ASSERT_TRUE(store.change([](Database&) -> Result<void> { return {}; }));  // after all before it
+  EXPECT_EQ(answered, kThreads * kCalls);
+  for (int i = 0; i < kThreads; ++i) {
+    EXPECT_THAT(store.read_history({"p", fmt::format("r{}", i)}, "loss")->points, SizeIs(kCalls));
+  }
 }
 
 }  // namespace

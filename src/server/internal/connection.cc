@@ -6,6 +6,7 @@
 #include <exception>
 #include <utility>
 
+#include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
 #include <fmt/format.h>
 
@@ -90,6 +91,14 @@ Response call(const Handler& handler, const Request& request) {
 }
 
 }  // namespace
+
+// The end of the turn is queued behind what the other connections have to do now.
+void IoThread::begin_turn(const ListenOptions& options) {
+  if (turn == nullptr && options.begin_turn) {
+    turn = options.begin_turn();
+    asio::post(context, [this] { turn = nullptr; });
+  }
+}
 
 Connection::Connection(Shared& shared, IoThread& thread, std::unique_ptr<Stream> stream,
                        std::string peer)
@@ -235,7 +244,7 @@ std::function<void(Response)> Connection::answer_to(std::shared_ptr<Slot> slot) 
   return [self = shared_from_this(), slot = std::move(slot)](Response response) {
     // std::function wants what it holds to be copyable.
     auto kept = std::make_shared<Response>(std::move(response));
-    asio::post(self->context(), [self, slot, kept] {
+    asio::dispatch(self->context(), [self, slot, kept] {
       slot->response = std::move(*kept);
       self->wake();
     });
@@ -365,6 +374,7 @@ Task<bool> Connection::dispatch(const Route& route, Request request, std::shared
       slot->response = std::move(*refusal);
     } else {
       request.body = std::move(std::get<std::string>(body));
+      thread_.begin_turn(shared_.options);
       route.quick(std::move(request), answer_to(slot));
     }
     if (slots_.size() < kMaxPipelined && !slot->is_last) {

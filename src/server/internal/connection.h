@@ -38,6 +38,9 @@ struct Shared {
 struct IoThread {
   asio::io_context context{1};
   std::unordered_set<Connection*> connections = {};  // only its own thread touches them
+  std::shared_ptr<void> turn = nullptr;              // ListenOptions::begin_turn
+
+  void begin_turn(const ListenOptions& options);
 };
 
 class Connection : public std::enable_shared_from_this<Connection> {

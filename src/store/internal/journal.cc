@@ -14,7 +14,8 @@
 namespace kedge::store {
 namespace {
 
-constexpr char kVersion = 1;
+constexpr char kWithoutHeartbeat = 1;
+constexpr char kVersion = 2;
 
 // Three numbers of at most ten bytes and a value of eight.
 constexpr std::size_t kMaxPointBytes = 28;
@@ -84,8 +85,10 @@ class JournalReader {
 
 static_assert(std::endian::native == std::endian::little);
 
-void begin_journal(std::string& out) {
-  out.assign(1, kVersion);
+void begin_journal(std::string& out, std::int64_t heartbeat_us) {
+  out.assign(11, kVersion);
+  const char* end = put_number(out.data() + 1, static_cast<std::uint64_t>(heartbeat_us));
+  out.resize(static_cast<std::size_t>(end - out.data()));
 }
 
 void append_journal(std::string& out, std::int64_t series_row, const Points& points) {
@@ -106,16 +109,18 @@ void append_journal(std::string& out, std::int64_t series_row, const Points& poi
   out.resize(static_cast<std::size_t>(at - out.data()));
 }
 
-Result<void> read_journal(
+Result<std::int64_t> read_journal(
     std::string_view bytes,
     const std::function<Result<void>(std::int64_t series_row, const Points& points)>& visit) {
   const auto corrupt = [] {
     return fail(ErrorKind::Corrupt, "a row of the store's journal is damaged");
   };
-  if (bytes.empty() || bytes.front() != kVersion) {
+  if (bytes.empty() || (bytes.front() != kVersion && bytes.front() != kWithoutHeartbeat)) {
     return corrupt();
   }
   JournalReader reader(bytes.substr(1));
+  const auto heartbeat_us =
+      bytes.front() == kVersion ? static_cast<std::int64_t>(reader.number()) : 0;
   Points points;
   while (!reader.is_at_end()) {
     const auto row = static_cast<std::int64_t>(reader.number());
@@ -136,7 +141,10 @@ Result<void> read_journal(
     }
     KEDGE_TRY(visit(row, points));
   }
-  return {};
+  if (reader.has_failed()) {
+    return corrupt();
+  }
+  return heartbeat_us;
 }
 
 }  // namespace kedge::store

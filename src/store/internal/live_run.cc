@@ -78,6 +78,17 @@ std::vector<KeyedSummary> sum_up(const LiveRun& run) {
   return sum_up(std::move(parts));
 }
 
+void catch_up(RunFacts& facts, const LiveRun& run) {
+  facts.heartbeat_us = std::max(facts.heartbeat_us, run.heartbeat_us);
+  for (const LiveSeries& series : run.series) {
+    if (series.kind == MetricKind::Metric && series.attempt == facts.attempt) {
+      for (const std::int64_t step : series.tail.steps) {
+        facts.last_step = std::max(facts.last_step.value_or(step), step);
+      }
+    }
+  }
+}
+
 std::size_t find_or_add_series(LiveRun& run, int attempt, MetricKind kind, std::string_view name,
                                KeyTable& keys) {
   const auto places = run.places.find({attempt, kind});

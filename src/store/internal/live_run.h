@@ -70,6 +70,7 @@ struct RunDraft {
   bool is_console_cut = false;       // there were no lines before these
   std::size_t fresh_count = 0;
   bool must_seal = false;
+  bool must_write_row = false;  // more has changed than the journal tells
   bool is_deleted = false;
   unsigned changes = 0;  // a sum of kChanged...
 
@@ -90,6 +91,8 @@ struct LiveRun {
            std::unordered_map<std::string, std::size_t, TextHash, std::equal_to<>>>
       places;
   std::size_t journal_bytes = 0;
+  std::int64_t journal_next = 0;  // the number of the next row; 0: there is none yet
+  std::int64_t heartbeat_us = 0;  // as the journal knows it
   std::map<std::string, SourceState> sources;
   std::uint64_t console_lines = 0;
   std::size_t last_place = 0;  // the series that was added to last
@@ -138,6 +141,9 @@ struct AttemptSummary {
 // What the curve of each name comes to over all attempts, sorted by key.
 std::vector<KeyedSummary> sum_up(std::vector<AttemptSummary> parts);
 std::vector<KeyedSummary> sum_up(const LiveRun& run);
+
+// What the run's row does not know of the points in the journal.
+void catch_up(RunFacts& facts, const LiveRun& run);
 
 // The place of a series in run.series, which may be new.
 std::size_t find_or_add_series(LiveRun& run, int attempt, MetricKind kind, std::string_view name,

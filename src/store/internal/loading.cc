@@ -54,11 +54,12 @@ Result<void> replay_journal(Database& database, LiveRun& run) {
     by_row[series.row] = &series;
   }
   return database.query(
-      "SELECT data FROM journal WHERE run = $1 ORDER BY id", {run.row},
-      [&](const SqlRow& row) -> Result<void> {
-        run.journal_bytes += row.blob(0).size();
-        return read_journal(
-            row.blob(0), [&](std::int64_t series_row, const Points& points) -> Result<void> {
+      "SELECT id, data FROM journal WHERE id >= $1 AND id < $2 ORDER BY id",
+      {journal_begin(run.row), journal_end(run.row)}, [&](const SqlRow& row) -> Result<void> {
+        run.journal_bytes += row.blob(1).size();
+        run.journal_next = row.integer(0) + 1;
+        run.heartbeat_us = KEDGE_TRY(read_journal(
+            row.blob(1), [&](std::int64_t series_row, const Points& points) -> Result<void> {
               const auto found = by_row.find(series_row);
               if (found == by_row.end()) {
                 return fail(ErrorKind::Corrupt, "the store's journal names an unknown series");
@@ -70,7 +71,8 @@ Result<void> replay_journal(Database& database, LiveRun& run) {
                 series.max_step = std::max(series.max_step, points.steps[i]);
               }
               return {};
-            });
+            }));
+        return {};
       });
 }
 

@@ -210,7 +210,8 @@ Result<void> seal(Database& database, LiveRun& run) {
     KEDGE_TRY(seal_series(database, run, i));
   }
   if (run.journal_bytes > 0) {
-    KEDGE_TRY(database.run("DELETE FROM journal WHERE run = $1", {run.row}));
+    KEDGE_TRY(database.run("DELETE FROM journal WHERE id >= $1 AND id < $2",
+                           {journal_begin(run.row), journal_end(run.row)}));
   }
   run.draft->is_sealed = true;
   return {};
@@ -218,12 +219,13 @@ Result<void> seal(Database& database, LiveRun& run) {
 
 Result<void> write_journal_row(Database& database, LiveRun& run) {
   std::string bytes;
-  begin_journal(bytes);
+  begin_journal(bytes, run.draft->facts.heartbeat_us);
   for (const std::size_t place : run.draft->fresh) {
     append_journal(bytes, run.series[place].row, run.series[place].fresh);
   }
-  KEDGE_TRY(
-      database.run("INSERT INTO journal (run, data) VALUES ($1, $2)", {run.row, Blob{bytes}}));
+  run.journal_next = std::max(run.journal_next, journal_begin(run.row)) + 1;
+  KEDGE_TRY(database.run("INSERT INTO journal (id, data) VALUES ($1, $2)",
+                         {run.journal_next - 1, Blob{bytes}}));
   run.draft->journal_bytes = bytes.size();
   return {};
 }

@@ -102,6 +102,28 @@ class SqliteDatabase final : public Database {
 
   Result<void> reconnect() override { return {}; }  // a file does not go away
 
+  bool is_near() const override { return true; }
+
+  bool has_chores() const override { return log_pages_ >= kMaxLogPages; }
+
+  // Moves the write-ahead log into the database: it waits for the disk.
+  Result<void> do_chores() override {
+    log_pages_ = 0;  // where readers keep it from its end, the next commit asks again
+    return query("PRAGMA wal_checkpoint(PASSIVE)", {},
+                 [](const SqlRow&) -> Result<void> { return {}; });
+  }
+
+  // From now on commits leave checkpoints to do_chores().
+  void keep_chores() {
+    sqlite3_wal_hook(
+        connection_.get(),
+        [](void* self, sqlite3*, const char*, int pages) {
+          static_cast<SqliteDatabase*>(self)->log_pages_ = pages;
+          return SQLITE_OK;
+        },
+        this);
+  }
+
  protected:
   Result<void> execute(std::string_view sql, std::span<const SqlValue> values,
                        const SqlVisitor* visit) override {
@@ -174,9 +196,12 @@ class SqliteDatabase final : public Database {
     return fail(kind, fmt::format("SQLite: {} (in: {})", what, sql));
   }
 
+  static constexpr int kMaxLogPages = 2000;
+
   OwnedFd lock_;  // outlives the connection: released last
   std::unique_ptr<sqlite3, CloseConnection> connection_;
   std::unordered_map<std::string, Statement, TextHash, std::equal_to<>> statements_;
+  int log_pages_ = 0;
 };
 
 Result<void> check_file_system(const Path& folder) {
@@ -246,10 +271,13 @@ Result<std::unique_ptr<Database>> open_sqlite(const Path& folder, Access access)
   // Chunks are some KiB each: larger pages hold them with fewer overflow links.
   for (const char* pragma :
        {"PRAGMA page_size=8192", "PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL",
-        "PRAGMA foreign_keys=ON", "PRAGMA cache_size=-32000", "PRAGMA wal_autocheckpoint=2000"}) {
+        "PRAGMA foreign_keys=ON", "PRAGMA cache_size=-32000"}) {
     if (access == Access::Owner) {
       KEDGE_TRY(database->query(pragma, {}, ignore));
     }
+  }
+  if (access == Access::Owner) {
+    database->keep_chores();
   }
   if (access == Access::Reader) {
     KEDGE_TRY(database->query("PRAGMA query_only=ON", {}, ignore));

@@ -99,6 +99,7 @@ Result<void> Store::Impl::reload(Database& database, const RunKey& key) {
     }
   }
   LivePointer run = KEDGE_TRY(read_live(database, *entry));
+  catch_up(entry->facts, *run);
   entry->metrics = sum_up(*run);
   index.put(std::move(*entry));
   put_live(std::move(run));

@@ -149,7 +149,19 @@ Result<LiveRun*> Store::Impl::create(Database& database, const RunKey& key, std:
 RunDraft& Store::Impl::change(LiveRun& run, unsigned what) {
   ++change_count;
   run.draft->changes |= what;
+  run.draft->must_write_row = true;
   return *run.draft;
+}
+
+RunDraft& Store::Impl::extend(LiveRun& run, std::int64_t now_us) {
+  if (run.draft->facts.state == RunState::Crashed) {
+    note_life(run, now_us);
+  }
+  ++change_count;
+  RunDraft& draft = *run.draft;
+  draft.changes |= kChangedMetrics | kHeartbeat;
+  draft.facts.heartbeat_us = std::max(draft.facts.heartbeat_us, now_us);
+  return draft;
 }
 
 Result<void> Store::Impl::flush(Database& database) {
@@ -163,7 +175,9 @@ Result<void> Store::Impl::flush(Database& database) {
     KEDGE_TRY(write_points(database, *run));
     KEDGE_TRY(write_console(database, *run));
     KEDGE_TRY(write_sources(database, *run));
-    KEDGE_TRY(update_run(database, run->row, run->draft->facts));
+    if (run->draft->must_write_row || run->draft->is_sealed || run->draft->fresh.empty()) {
+      KEDGE_TRY(update_run(database, run->row, run->draft->facts));
+    }
   }
   return {};
 }

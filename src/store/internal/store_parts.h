@@ -50,6 +50,9 @@ class Store::Impl {
   Result<LiveRun*> create(Database& database, const RunKey& key, std::int64_t now_us);
   // Must come before the first change that a job makes in memory.
   RunDraft& change(LiveRun& run, unsigned what);
+  // The same for points of the run's own attempt alone: the journal tells of them, and the run's
+  // row need not be written.
+  RunDraft& extend(LiveRun& run, std::int64_t now_us);
   Result<void> apply_patch(Database& database, LiveRun& run, const RunPatch& patch);
   // The same, and what a new state means for the times.
   Result<void> apply_patch(Database& database, LiveRun& run, const RunPatch& patch,

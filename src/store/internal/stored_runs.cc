@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <future>
+#include <ranges>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -22,6 +23,7 @@ struct StoredCurve {
   std::int64_t series = 0;
   std::int64_t run = 0;
   AttemptSummary part;
+  std::int64_t journal_step = kNoStep;  // the greatest in the journal
 };
 
 Result<void> add_values(RunEntry& entry, const RunTexts& texts, RunIndex& index) {
@@ -60,14 +62,25 @@ class CurveReading {
     }
     std::vector<AttemptSummary> parts;
     for (; next_ < curves_.size() && curves_[next_].run == entry.row; ++next_) {
-      if (curves_[next_].part.kept.count > 0) {
-        parts.push_back(curves_[next_].part);
+      const StoredCurve& curve = curves_[next_];
+      if (curve.part.kept.count > 0) {
+        parts.push_back(curve.part);
       }
+      if (curve.part.attempt == entry.facts.attempt && curve.journal_step != kNoStep) {
+        entry.facts.last_step =
+            std::max(entry.facts.last_step.value_or(curve.journal_step), curve.journal_step);
+      }
+    }
+    if (const auto found = heartbeats_.find(entry.row); found != heartbeats_.end()) {
+      entry.facts.heartbeat_us = std::max(entry.facts.heartbeat_us, found->second);
     }
     entry.metrics = sum_up(std::move(parts));
   }
 
-  std::unordered_set<std::int64_t> take_journaled() { return std::move(journaled_); }
+  std::unordered_set<std::int64_t> journaled() const {
+    const auto rows = heartbeats_ | std::views::keys;
+    return {rows.begin(), rows.end()};
+  }
 
  private:
   Result<void> read_beginnings(Database& database) {
@@ -101,16 +114,25 @@ class CurveReading {
 
   Result<void> replay_journal(Database& database) {
     return database.query(
-        "SELECT run, data FROM journal ORDER BY id", {}, [&](const SqlRow& row) -> Result<void> {
-          journaled_.insert(row.integer(0));
-          return read_journal(row.blob(1),
-                              [&](std::int64_t series, const Points& points) -> Result<void> {
-                                if (StoredCurve* curve = find(series)) {
-                                  add_points(curve->part.kept, points, last_kept_step(*curve));
-                                }
-                                return {};  // those of the system have no summary
-                              });
+        "SELECT id, data FROM journal ORDER BY id", {}, [&](const SqlRow& row) -> Result<void> {
+          heartbeats_[run_of_journal(row.integer(0))] =
+              KEDGE_TRY(read_journal(row.blob(1), [&](std::int64_t series, const Points& points) {
+                replay(series, points);
+                return Result<void>();
+              }));
+          return {};
         });
+  }
+
+  void replay(std::int64_t series, const Points& points) {
+    StoredCurve* curve = find(series);
+    if (curve == nullptr) {
+      return;  // those of the system have no summary
+    }
+    add_points(curve->part.kept, points, last_kept_step(*curve));
+    for (const std::int64_t step : points.steps) {
+      curve->journal_step = std::max(curve->journal_step, step);
+    }
   }
 
   // Rows are numbered one after another, so that most are where the first one's number says.
@@ -135,7 +157,7 @@ class CurveReading {
   KeyTable& keys_;
   std::vector<StoredCurve> curves_;  // by series, and when all is read by run
   std::unordered_map<std::int64_t, std::vector<Beginning>> beginnings_;
-  std::unordered_set<std::int64_t> journaled_;
+  std::unordered_map<std::int64_t, std::int64_t> heartbeats_;  // of runs with a journal
   std::size_t next_ = 0;
 };
 
@@ -174,7 +196,7 @@ Result<StoredRuns> read_stored_runs(Database& database, const ReadWith& read, Ru
   for (RunEntry& entry : stored.entries) {
     curves.add_to(entry);
   }
-  stored.journaled = curves.take_journaled();
+  stored.journaled = curves.journaled();
   return stored;
 }
 
