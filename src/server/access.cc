@@ -100,9 +100,12 @@ Result<void> check_project(const Caller& caller, const std::string& project,
     return {};
   }
   // As if it were not there: a link to one run must not tell which others there are.
-  return fail(ErrorKind::NotFound, run.empty()
-                                       ? fmt::format("there is no project '{}'", project)
-                                       : fmt::format("there is no run '{}/{}'", project, run));
+  return fail(ErrorKind::NotFound,
+              run.empty() ? fmt::format("there is no project '{}'", project)
+                          : fmt::format("there is no run '{}/{}'", project, run),
+              fmt::format("what you logged in with opens the {} '{}' alone",
+                          caller.run.empty() ? "project" : "run",
+                          caller.run.empty() ? caller.project : caller.run));
 }
 
 std::optional<Response> Access::check_host(const Request& request) const {
