@@ -70,4 +70,26 @@ async function lookAtSweep({ page, server }) {
   await page.getByText(`${kept} of 40 runs`).waitFor();
 }
 
-export const sweeps = { 'look at a sweep': lookAtSweep };
+async function holdSweep({ page, server }) {
+  const id = 'ebb12345';
+  const facts = { format: 'kedge-sweep', id, name: 'ebb', file: 'sweep.yaml' };
+  const stateOf = async () => (await server.api.call('GET', `sweeps/${PROJECT}/${id}`)).state;
+  const press = (name) => page.getByRole('button', { name, exact: true }).click();
+  await server.api.call('PUT', `sweeps/${PROJECT}/${id}`, { text: TEXT, facts });
+  await page.goto(at(server, `sweeps/${id}`));
+  await press('pause');
+  await page.getByText('random, paused').waitFor();
+  assert.equal(await stateOf(), 'paused');
+  await press('go on');
+  await page.getByText('random, running').waitFor();
+  assert.equal(await stateOf(), 'running');
+  await press('stop');
+  await page.getByText('random, stopped').waitFor();
+  assert.equal(await stateOf(), 'stopped');
+  assert.equal(await page.getByRole('button', { name: 'pause' }).count(), 0);
+}
+
+export const sweeps = {
+  'look at a sweep': lookAtSweep,
+  'pause, go on and stop a sweep': holdSweep,
+};

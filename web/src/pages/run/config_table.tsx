@@ -50,7 +50,7 @@ export function ConfigTable({ run }: { run: Run }) {
         <input
           class="field push"
           type="search"
-          placeholder="Search keys and values"
+          placeholder="Keys and values"
           aria-label="Search the config"
           value={find}
           onInput={(event) => setFind(event.currentTarget.value)}

@@ -1,12 +1,13 @@
 import { useEffect, useMemo } from 'preact/hooks';
 import { loadImportance, loadSweep, setSweepState } from '../../api/sweeps';
 import type { Sweep, Trial } from '../../api/sweeps';
-import { isShared } from '../../api/client';
 import { BestSoFar } from '../../charts/best_so_far';
 import { ImportanceBars } from '../../charts/importance_bars';
+import { attempt } from '../../lib/attempt';
 import { makeAxis, passes, readBrushes } from '../../lib/axes';
 import { useResource } from '../../lib/resource';
 import { linkTo, route, setQuery } from '../../lib/router';
+import { mayWrite } from '../../lib/session';
 import { bestSoFar, trialsAsRuns } from '../../lib/trials';
 import { Button } from '../../ui/button';
 import { ErrorNote } from '../../ui/error_note';
@@ -53,7 +54,8 @@ export function SweepPage({ project, id }: { project: string; id: string }) {
 function Head({ sweep, onChange }: { sweep: Sweep; onChange: () => void }) {
   const { project, id, state } = sweep;
   const isOpen = state === 'running' || state === 'paused';
-  const change = (next: string) => () => void setSweepState(project, id, next).then(onChange);
+  const change = (next: string) => () =>
+    void attempt(() => setSweepState(project, id, next)).then(onChange);
   return (
     <>
       <h1>{sweep.name || `Sweep ${id}`}</h1>
@@ -64,7 +66,7 @@ function Head({ sweep, onChange }: { sweep: Sweep; onChange: () => void }) {
           {sweep.metric.name}
           {sweep.reason && `; ${sweep.reason}`}
         </span>
-        {isOpen && !isShared && (
+        {isOpen && mayWrite.value && (
           <>
             {state === 'running' ? (
               <Button onClick={change('paused')}>pause</Button>
@@ -72,6 +74,7 @@ function Head({ sweep, onChange }: { sweep: Sweep; onChange: () => void }) {
               <Button onClick={change('running')}>go on</Button>
             )}
             <Button onClick={change('stopped')}>stop</Button>
+            <Button onClick={change('cancelled')}>cancel</Button>
           </>
         )}
         <a class="push" href={linkTo(['p', project, 'sweeps'])}>
