@@ -97,6 +97,25 @@ def short_lived(server, admin) -> str:
     return token
 
 
+@shows("wandb.login(verify=True)", "wandb login --verify", "a key for another project")
+def logging_in_tells_a_good_key_from_a_bad_one(world):
+    server, admin = guarded(world, "login")
+    login = "import wandb\nprint('IN', wandb.login(key='{}', verify=True, relogin=True))"
+    try:
+        code, out = script(world, server, "", login.format(admin))
+        same(code, 0, out)
+        assert "IN True" in out, out
+        code, out = script(world, server, "", login.format("y" * 40))
+        assert code != 0 and "the key is not valid" in out, out
+        token = {"name": "p", "scopes": ["write"], "project": "elsewhere"}
+        elsewhere = post(server, admin, "/api/v1/tokens", token)["token"]
+        code, out = script(world, server, elsewhere, LOG.format("stranger"))
+        assert code != 0 and "elsewhere" in out, out
+        same(post(server, admin, "/api/v1/runs/search", {"project": "guarded"})["runs"], [])
+    finally:
+        server.stop()
+
+
 @shows("kedge run sets WANDB_BASE_URL and WANDB_API_KEY")
 def a_program_under_kedge_run_reaches_the_server(world):
     server, admin = guarded(world, "wrapped")

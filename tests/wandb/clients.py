@@ -21,6 +21,7 @@ import unittest
 import access_claims  # noqa: F401
 import artifact_claims  # noqa: F401
 import fault_claims  # noqa: F401
+import media_claims  # noqa: F401
 import run_claims  # noqa: F401
 import sweep_claims  # noqa: F401
 import sweep_method_claims  # noqa: F401

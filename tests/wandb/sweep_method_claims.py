@@ -69,6 +69,51 @@ def a_bayesian_sweep_comes_closer_to_the_best(world):
     same(best.summary["loss"], min((values["x"] - 0.3) ** 2 for values in seen))
 
 
+# Of each: what it is given, and what its values must be.
+DISTRIBUTIONS = {
+    "uniform": ({"min": -1.0, "max": 1.0}, lambda x: -1 <= x <= 1),
+    "q_uniform": ({"min": 0.0, "max": 2.0, "q": 0.5}, lambda x: x in (0, 0.5, 1, 1.5, 2)),
+    "int_uniform": ({"min": 3, "max": 5}, lambda x: x in (3, 4, 5)),
+    "log_uniform": ({"min": -2.0, "max": 0.0}, lambda x: 0.135 <= x <= 1),
+    "q_log_uniform": ({"min": 0.0, "max": 3.0, "q": 2}, lambda x: x % 2 == 0 and 0 <= x <= 22),
+    "log_uniform_values": ({"min": 1e-4, "max": 1e-2}, lambda x: 1e-4 <= x <= 1e-2),
+    "q_log_uniform_values": ({"min": 8, "max": 64, "q": 8}, lambda x: x % 8 == 0 and 8 <= x <= 64),
+    "inv_log_uniform": ({"min": 0.0, "max": 2.0}, lambda x: 0.135 <= x <= 1),
+    "inv_log_uniform_values": ({"min": 0.5, "max": 0.99}, lambda x: 0.5 <= x <= 0.99),
+    "normal": ({"mu": 100.0, "sigma": 1.0}, lambda x: 90 < x < 110),
+    "q_normal": ({"mu": 100.0, "sigma": 5.0, "q": 10}, lambda x: x % 10 == 0 and 40 < x < 160),
+    "log_normal": ({"mu": 0.0, "sigma": 0.5}, lambda x: 0 < x < 100),
+    "q_log_normal": ({"mu": 2.0, "sigma": 0.5, "q": 1}, lambda x: x == int(x) and x >= 0),
+    "beta": ({"a": 2, "b": 5}, lambda x: 0 <= x <= 1),
+    "q_beta": ({"a": 2, "b": 2, "q": 0.25}, lambda x: x in (0, 0.25, 0.5, 0.75, 1)),
+    "categorical": ({"values": ["a", "b"], "probabilities": [0.0, 1.0]}, lambda x: x == "b"),
+    "constant": ({"value": {"deep": [1]}}, lambda x: x == {"deep": [1]}),
+}
+
+
+@shows("every distribution of a sweep file", "parameters within parameters")
+def values_are_what_their_distribution_says(world):
+    import wandb
+
+    parameters = {
+        name: {"distribution": name, **limits} for name, (limits, _) in DISTRIBUTIONS.items()
+    }
+    parameters["net"] = {"parameters": {"depth": {"min": 1, "max": 3}}}
+    seen = []
+
+    def train():
+        with wandb.init() as run:
+            seen.append(run.config.as_dict())
+
+    id = wandb.sweep({"method": "random", "parameters": parameters}, project="spread")
+    wandb.agent(id, function=train, project="spread", count=4)
+    same(len(seen), 4)
+    for values in seen:
+        for name, (_, is_right) in DISTRIBUTIONS.items():
+            assert is_right(values[name]), (name, values[name])
+        assert values["net"]["depth"] in (1, 2, 3), values["net"]
+
+
 @shows("wandb sweep, early_terminate: hyperband")
 def hyperband_ends_the_worse_runs_early(world):
     id = make_sweep(
