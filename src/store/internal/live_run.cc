@@ -46,6 +46,20 @@ void add_summary(MetricSummary& summary, const MetricSummary& other) {
   summary.count += other.count;
 }
 
+namespace {
+
+KeyedSummary keyed(KeyId key, const MetricSummary& whole) {
+  return {.key = key,
+          .last_step = whole.last_step,
+          .count = whole.count,
+          .last = whole.last,
+          .min = whole.min,
+          .max = whole.max,
+          .last_us = whole.last_us};
+}
+
+}  // namespace
+
 std::vector<KeyedSummary> sum_up(std::vector<AttemptSummary> parts) {
   std::ranges::sort(parts, {},
                     [](const AttemptSummary& part) { return std::pair(part.key, part.attempt); });
@@ -56,13 +70,7 @@ std::vector<KeyedSummary> sum_up(std::vector<AttemptSummary> parts) {
     for (; i < parts.size() && parts[i].key == key; ++i) {
       add_summary(whole, parts[i].kept);
     }
-    sums.push_back({.key = key,
-                    .last_step = whole.last_step,
-                    .count = whole.count,
-                    .last = whole.last,
-                    .min = whole.min,
-                    .max = whole.max,
-                    .last_us = whole.last_us});
+    sums.push_back(keyed(key, whole));
   }
   return sums;
 }
@@ -76,6 +84,30 @@ std::vector<KeyedSummary> sum_up(const LiveRun& run) {
     }
   }
   return sum_up(std::move(parts));
+}
+
+void sum_up_again(std::vector<KeyedSummary>& sums, const LiveRun& run,
+                  std::span<const std::size_t> places) {
+  for (const std::size_t place : places) {
+    const LiveSeries& changed = run.series[place];
+    if (changed.kind != MetricKind::Metric) {
+      continue;
+    }
+    MetricSummary whole;
+    for (const auto& [attempt_and_kind, names] : run.places) {  // attempts in their order
+      const auto found =
+          attempt_and_kind.second == MetricKind::Metric ? names.find(changed.name) : names.end();
+      if (found != names.end()) {
+        add_summary(whole, run.series[found->second].kept);
+      }
+    }
+    const auto at = std::ranges::lower_bound(sums, changed.key, {}, &KeyedSummary::key);
+    if (at != sums.end() && at->key == changed.key) {
+      *at = keyed(changed.key, whole);
+    } else if (whole.count > 0) {
+      sums.insert(at, keyed(changed.key, whole));
+    }
+  }
 }
 
 void catch_up(RunFacts& facts, const LiveRun& run) {

@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -141,6 +142,10 @@ struct AttemptSummary {
 // What the curve of each name comes to over all attempts, sorted by key.
 std::vector<KeyedSummary> sum_up(std::vector<AttemptSummary> parts);
 std::vector<KeyedSummary> sum_up(const LiveRun& run);
+
+// The same where only the series at these places have changed: the cost is theirs.
+void sum_up_again(std::vector<KeyedSummary>& sums, const LiveRun& run,
+                  std::span<const std::size_t> places);
 
 // What the run's row does not know of the points in the journal.
 void catch_up(RunFacts& facts, const LiveRun& run);

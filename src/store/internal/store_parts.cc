@@ -204,7 +204,10 @@ void Store::Impl::publish(LiveRun& run) {
   if (draft.label_values) {
     entry.label_values = std::move(*draft.label_values);
   }
-  if (has_points) {
+  constexpr std::size_t kFewSeries = 16;  // each new one moves those behind it
+  if (has_points && draft.recounted.empty() && draft.fresh.size() <= kFewSeries) {
+    sum_up_again(entry.metrics, run, draft.fresh);
+  } else if (has_points) {
     entry.metrics = sum_up(run);
   }
   index.put(std::move(entry));
