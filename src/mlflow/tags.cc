@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/redact.h"
 #include "mlflow/internal/call.h"
 #include "mlflow/internal/names.h"
 #include "mlflow/internal/python_text.h"
@@ -170,9 +171,11 @@ Outcome<nlohmann::json> params_patch(const store::Run& run, const KeyValues& par
   std::vector<Changed> changes;
   for (const auto& [key, value] : params) {
     const nlohmann::json* before = run.config.is_object() ? find_param(run.config, key) : nullptr;
+    nlohmann::json kept = {{key, value}};
+    redact_values(kept);  // as the store does: a secret that is logged again has not changed
     if (before == nullptr) {
       patch[key] = parse_param(value);
-    } else if (render_param(*before) != value) {
+    } else if (render_param(*before) != kept[key].get_ref<const std::string&>()) {
       changes.push_back({.key = key, .before = render_param(*before), .after = value});
     }
   }

@@ -129,6 +129,13 @@ TEST_P(BackendTest, running_runs_are_whole_after_a_start_that_has_not_touched_th
   EXPECT_FALSE(store_->find_run(other));
 }
 
+TEST_P(BackendTest, secrets_in_configs_and_consoles_are_not_kept) {
+  const RunKey key = make_run("r", {.config = {{"lr", 0.1}, {"api_key", "abc123"}}});
+  ASSERT_TRUE(store_->add_console(key, {{.text = "export HF_TOKEN=0123456789abcdefXYZ"}}, kNow));
+  EXPECT_EQ(store_->find_run(key)->config, (json{{"lr", 0.1}, {"api_key", "<redacted>"}}));
+  EXPECT_EQ(store_->read_console(key, 0, 10)->lines[0].text, "export HF_TOKEN=<redacted>");
+}
+
 TEST_P(BackendTest, names_that_cannot_be_addresses_are_refused) {
   for (const std::string project : {"", ".", "..", "a\nb", "\xff"}) {
     EXPECT_EQ(store_->create_run({project, "x"}, {}, kNow).error().kind, ErrorKind::Usage);

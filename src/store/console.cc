@@ -11,6 +11,8 @@
 
 #include <fmt/format.h>
 
+#include "core/log.h"
+#include "core/redact.h"
 #include "core/result.h"
 #include "store/internal/store_parts.h"
 #include "store/internal/text.h"
@@ -31,12 +33,16 @@ constexpr std::uint32_t kErrorBit = 1U << 31U;
 // More lines left out than this is not a console but a mistake.
 constexpr std::uint64_t kMaxGap = 1'000'000;
 
-void append_line(std::string& out, const ConsoleLine& line) {
+// Whether something was hidden in it.
+bool append_line(std::string& out, const ConsoleLine& line) {
+  std::string text = line.text;
+  const bool is_hidden = redact_text(text);
   const std::uint32_t length =
-      static_cast<std::uint32_t>(line.text.size()) | (line.is_error ? kErrorBit : 0U);
+      static_cast<std::uint32_t>(text.size()) | (line.is_error ? kErrorBit : 0U);
   out.append(reinterpret_cast<const char*>(&line.time_us), sizeof line.time_us);
   out.append(reinterpret_cast<const char*>(&length), sizeof length);
-  out += line.text;
+  out += text;
+  return is_hidden;
 }
 
 Result<void> read_lines(std::string_view packed, std::uint64_t first,
@@ -98,8 +104,13 @@ Result<void> write_console(Database& database, LiveRun& run) {
     return {};
   }
   std::string bytes;
+  bool is_hidden = false;
   for (const ConsoleLine& line : run.draft->console) {
-    append_line(bytes, line);
+    is_hidden = append_line(bytes, line) || is_hidden;
+  }
+  if (is_hidden) {
+    warn("run {}/{}: its console holds what looks like a password or a token, which is not kept",
+         run.key.project, run.key.id);
   }
   const std::uint64_t first = run.draft->is_console_cut ? 0 : run.console_lines;
   ConsoleRow whole{.first = static_cast<std::int64_t>(first),

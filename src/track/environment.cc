@@ -19,8 +19,8 @@
 
 #include "core/file.h"
 #include "core/process.h"
+#include "core/redact.h"
 #include "track/internal/identity.h"
-#include "track/internal/redact.h"
 #include "track/run.h"
 
 namespace kedge::track {

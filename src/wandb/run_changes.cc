@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/random_text.h"
+#include "core/redact.h"
 #include "track/names.h"
 #include "wandb/internal/encoding.h"
 #include "wandb/internal/history_row.h"
@@ -143,10 +144,24 @@ Result<void> begin_again(const Call& call, const store::RunKey& key) {
   return {};
 }
 
+// The client's own text, unless something must be hidden in it. Values are in {"value": ...}.
+std::string without_secrets(json config, const std::string& text) {
+  bool is_hidden = false;
+  for (auto& [name, wrapped] : config.items()) {
+    if (wrapped.is_object() && wrapped.contains("value")) {
+      json one = {{name, wrapped["value"]}};
+      is_hidden = !redact_values(one).empty() || is_hidden;
+      wrapped["value"] = std::move(one[name]);
+    }
+  }
+  return is_hidden ? config.dump() : text;
+}
+
 Result<void> take_documents(const Call& call, const store::RunKey& key, const Args& input) {
   const json config = KEDGE_TRY(parse_document(input, "config"));
   if (config.is_object()) {
-    KEDGE_TRY(call.transcript().put_document(key, kConfigDocument, *input.text("config")));
+    KEDGE_TRY(call.transcript().put_document(key, kConfigDocument,
+                                             without_secrets(config, *input.text("config"))));
     KEDGE_TRY(call.api.store.edit_run(
         key,
         [&](const store::Run& run) -> Result<store::RunPatch> {

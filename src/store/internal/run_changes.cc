@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/log.h"
+#include "core/redact.h"
 #include "core/result.h"
 #include "store/internal/live_run.h"
 #include "store/internal/run_rows.h"
@@ -60,7 +62,12 @@ Result<void> Store::Impl::apply_patch(Database& database, LiveRun& run, const Ru
   RunDraft& draft = change(run, kChangedFacts);
   if (patch.config.is_object()) {
     json config = KEDGE_TRY(read_document(database, run.row, Document::Config));
-    config.merge_patch(patch.config);
+    json values = patch.config;
+    if (const auto hidden = redact_values(values); !hidden.empty()) {
+      warn("run {}/{}: {} in its config looks like a password or a token, which is not kept",
+           run.key.project, run.key.id, fmt::join(hidden, ", "));
+    }
+    config.merge_patch(values);
     KEDGE_TRY(write_document(database, run.row, Document::Config, config));
     draft.config_values = flatten_config(config, index.config_keys, index.values);
   }
