@@ -22,6 +22,9 @@ constexpr auto kAttributes = std::to_array<std::string_view>({"ClusterId",
                                                               "RemoveReason",
                                                               "RemoteHost",
                                                               "LastRemoteHost",
+                                                              "LastRejMatchReason",
+                                                              "LastRejMatchTime",
+                                                              "LastMatchTime",
                                                               "QDate",
                                                               "JobStartDate",
                                                               "CompletionDate",
@@ -99,6 +102,15 @@ void read_end(JobAd& job, const nlohmann::json& ad) {
   }
 }
 
+// What the negotiator said when it found no place for the job.
+std::string explain_wait(std::string reason, JobId id) {
+  reason.erase(reason.find_last_not_of(" \n") + 1);
+  return reason == "no match found"
+             ? fmt::format("no machine of the pool fits or is free: condor_q -better-analyze {}",
+                           render_job_id(id))
+             : reason;
+}
+
 Result<JobAd> read_ad(const nlohmann::json& ad) {
   const auto cluster = ad.is_object() ? find_number(ad, "ClusterId") : std::nullopt;
   const auto status = ad.is_object() ? find_number(ad, "JobStatus") : std::nullopt;
@@ -114,6 +126,11 @@ Result<JobAd> read_ad(const nlohmann::json& ad) {
   job.reason = job.status == JobStatus::Held ? text(ad, {"HoldReason"}) : "";
   if (job.status == JobStatus::Removed) {
     job.reason = text(ad, {"RemoveReason"});
+  }
+  // Kept from an earlier wait when it has run since.
+  const bool is_refused = number(ad, {"LastRejMatchTime"}) > number(ad, {"LastMatchTime"});
+  if (job.status == JobStatus::Idle && is_refused) {
+    job.reason = explain_wait(text(ad, {"LastRejMatchReason"}), job.id);
   }
   job.queued_s = whole(ad, {"QDate"});
   job.started_s = whole(ad, {"JobStartDate"});

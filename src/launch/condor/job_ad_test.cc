@@ -36,6 +36,19 @@ TEST(CondorJobAd, a_running_job) {
   EXPECT_FALSE(job.exit_code);
 }
 
+// As condor_q -json printed it for a job that asked for a container where no machine has one.
+TEST(CondorJobAd, a_job_that_fits_nowhere_says_so) {
+  const std::string ad =
+      R"({"ClusterId": 8, "ProcId": 0, "JobStatus": 1, "LastRejMatchReason": "no match found ",
+          "LastRejMatchTime": 1794805185)";
+  const auto waiting = parse_job_ads("[" + ad + "}]").value();
+  EXPECT_EQ(waiting.front().reason,
+            "no machine of the pool fits or is free: condor_q -better-analyze 8.0");
+  // It has had a machine since then.
+  const auto matched = parse_job_ads("[" + ad + R"(, "LastMatchTime": 1794805190}])").value();
+  EXPECT_EQ(matched.front().reason, "");
+}
+
 TEST(CondorJobAd, ended_jobs_have_their_exit_codes) {
   const auto jobs = parse_job_ads(fixture("condor_history.json")).value();
   ASSERT_EQ(jobs.size(), 2U);

@@ -12,7 +12,12 @@ namespace {
 
 constexpr const char* kUnpack = R"sh(
 # What came along. A job that exited with 85 starts again in the same folder, where this is done.
-unpack() { [ ! -e "$1" ] || { mkdir -p "$2" && tar -xf "$1" -C "$2" && rm "$1"; }; }
+unpack() {
+  [ ! -e "$1" ] || { mkdir -p "$2" && tar -xf "$1" -C "$2" && rm "$1"; } || {
+    echo "kedge: $1 cannot be unpacked; free here (job.disk asks for more): $(df -h . | tail -n 1)"
+    return 1
+  }
+}
 place() { [ ! -e "$1" ] || [ "$1" = "$2" ] || { mkdir -p "$(dirname "$2")" && mv "$1" "$2"; }; }
 )sh";
 
@@ -29,20 +34,23 @@ while kill -0 "$child" 2>/dev/null; do
 done
 )sh";
 
-// HTCondor carries no links to folders; those of a run ("last", "best") are for people alone.
-constexpr const char* kDropLinks = R"sh(if [ ${#outputs[@]} -gt 0 ]; then
-  find "${outputs[@]}" -type l -exec test -d {} \; -delete 2>/dev/null
-fi
-)sh";
-
-// An output that is missing would put the job on hold and hide how it ended.
-constexpr const char* kCheckOutputs = R"sh(for output in "${outputs[@]}"; do
-  if [ ! -e "$output" ]; then
-    echo "kedge: the job made no '$output'" >&2
-    mkdir -p "$output"
-    [ "$code" != 0 ] || code=1
-  fi
-done
+// However the script ends, also before the command: an output that is missing would put the job on
+// hold and hide how it ended. HTCondor carries no links to folders; those of a run ("last", "best")
+// are for people alone.
+constexpr const char* kLeave = R"sh(
+leave() {
+  code=$?
+  for output in "${outputs[@]}"; do
+    if [ ! -e "$output" ]; then
+      echo "kedge: the job made no '$output'" >&2
+      mkdir -p "$output"
+      [ "$code" != 0 ] || code=1
+    fi
+    find "$output" -type l -exec test -d {} \; -delete 2>/dev/null
+  done
+  exit "$code"
+}
+trap leave EXIT
 )sh";
 
 std::string export_line(std::string_view name, std::string_view value) {
@@ -134,21 +142,19 @@ Result<std::string> render_slot_script(const JobSpec& spec, const SubmissionPlac
     return text + "exec " + join_for_shell(task_words(spec, place)) + "\n";
   }
   text += "cd \"${_CONDOR_SCRATCH_DIR:-.}\" || exit\n";
+  const std::vector<std::string> outputs = KEDGE_TRY(outputs_of(spec));
+  text += array_line("outputs", outputs);
+  text += kLeave;
   text += render_unpacking(KEDGE_TRY(sort_inputs(spec)));
   text += render_variables(spec, place);
   text += render_setup(spec, place);
-
-  const std::vector<std::string> outputs = KEDGE_TRY(outputs_of(spec));
   if (spec.is_kedge) {
     for (const std::string& output : outputs) {
       text += fmt::format("mkdir -p {}\n", quote_for_shell(output));
     }
   }
   text += "\n" + array_line("command", command_words(spec, place));
-  text += array_line("outputs", outputs);
   text += kRun;
-  text += kDropLinks;
-  text += kCheckOutputs;
   text += "exit \"$code\"\n";
   return text;
 }

@@ -120,12 +120,14 @@ std::optional<TaskStatus> status_of(const JobStory& story, const std::optional<J
     status.state = story.is_held      ? TaskState::Held
                    : story.is_running ? TaskState::Running
                                       : TaskState::Waiting;
-    status.reason = story.reason;
+    status.reason = story.is_running ? "" : story.reason;
     return status;
   }
   add_usage(status, *ad);
   status.state = state_in_queue(ad->status);
-  status.reason = ad->reason;
+  // What a machine said that could not run it tells more than that it waits for another.
+  status.reason =
+      status.state == TaskState::Waiting && !story.reason.empty() ? story.reason : ad->reason;
   if (!ad->host.empty()) {
     status.node = ad->host;
   }

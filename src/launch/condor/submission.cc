@@ -225,6 +225,11 @@ Result<SubmitFile> make_submit_file(const JobSpec& spec, const SubmissionPlace& 
   // machine too hard.
   constexpr std::int64_t kMostStreaming = 20;
   file.streams_output = spec.task_count() <= kMostStreaming;
+  // The slot's script joins both; what starts the image complains before it.
+  if (!spec.wants.container.empty()) {
+    file.error = file.output;
+    file.streams_error = file.streams_output;
+  }
   file.batch_name = spec.name;
   file.accounting_group = spec.wants.account;
   file.requests = requests_of(spec);

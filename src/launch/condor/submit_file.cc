@@ -159,8 +159,9 @@ Result<void> Writer::write_program() {
       break;
   }
   KEDGE_TRY(add_text("executable", file_.executable));
-  if (!file_.transfers_executable) {
-    add("transfer_executable", "false");
+  // With an image HTCondor takes an absolute path for one inside it, unless it is told.
+  if (!file_.transfers_executable || file_.universe != Universe::Vanilla) {
+    add("transfer_executable", file_.transfers_executable ? "true" : "false");
   }
   if (!file_.arguments.empty()) {
     std::vector<std::string> words;

@@ -223,6 +223,9 @@ class Storyteller {
       case EventKind::ReconnectFailed:
         stop(event.time);
         break;
+      case EventKind::RemoteError:
+        story_.reason = event.details.empty() ? event.text : event.details.front();
+        break;
       case EventKind::Held:
         stop(event.time);
         story_.is_held = true;

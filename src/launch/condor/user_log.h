@@ -29,6 +29,7 @@ enum class EventKind : int {
   Held = 12,
   Released = 13,
   PostScriptTerminated = 16,
+  RemoteError = 21,  // the machine could not start or go on with the job
   Disconnected = 22,
   Reconnected = 23,
   ReconnectFailed = 24,

@@ -51,6 +51,20 @@ TEST(CondorUserLog, a_job_that_saved_was_evicted_twice_and_ended) {
   EXPECT_EQ(story.ended, local(2026, 11, 15, 17, 41, 27));
 }
 
+// An image that the machine could not start, as HTCondor 23.9 wrote it; it tries again for ever.
+TEST(CondorUserLog, what_a_machine_could_not_do_is_said) {
+  const std::string log =
+      "000 (001.000.000) 2026-11-16 05:00:47 Job submitted from host: <127.0.0.1:45825>\n...\n"
+      "001 (001.000.000) 2026-11-16 05:00:52 Job executing on host: <127.0.0.1:45825>\n...\n"
+      "021 (001.000.000) 2026-11-16 05:01:02 Error from starter on slot1_1@n2@localhost:\n"
+      "\tSingularity test failed:FATAL:   container creation failed\n...\n"
+      "004 (001.000.000) 2026-11-16 05:01:02 Job was evicted.\n\t(0) CPU times\n...\n";
+  const JobStory story = tell_story(parse_user_log(log, std::chrono::system_clock::now()), {1, 0});
+  EXPECT_FALSE(story.is_running);
+  EXPECT_FALSE(story.is_over());
+  EXPECT_EQ(story.reason, "Singularity test failed:FATAL:   container creation failed");
+}
+
 TEST(CondorUserLog, requested_against_used_is_read_by_column) {
   const JobStory story = tell_story(events_of("condor_checkpoints.log"), {1, 0});
   const ResourceUse& disk = story.resources.at("Disk (KB)");
