@@ -289,6 +289,12 @@ class Requests(CondorTest):
         self.kedge("cancel", key)
         self.wait_for(key, "cancelled")
 
+    def test_a_job_that_fails_before_its_program_is_not_held(self):
+        key = self.submit("config.yaml", "job.setup=[exit 3]")
+        self.wait_for(key, "failed")
+        self.assertEqual(self.job(key)["tasks"][0]["exit_code"], 3)
+        self.assertIn("the job made no 'runs'", self.log(key))
+
     def test_several_machines_are_refused(self):
         asked = self.kedge("submit", "config.yaml", "job.nodes=2", check=False)
         self.assertEqual(asked.returncode, 2)

@@ -123,6 +123,30 @@ def dependencies_are_kept(bench: Bench) -> None:
     bench.wait_for(mend, "done")
 
 
+STEPS = """
+name: steps
+job: {scheduler: slurm, cpus: 1, memory: 100MB, time: 5m}
+steps:
+  flaky: {command: [./flaky.sh], retries: 1}
+  good: {command: [sh, -c, echo good >>order], after: flaky}
+  bad: {command: [sh, -c, exit 3]}
+  mend: {command: [sh, -c, echo mend >>order], after: {bad: failed}}
+  always: {command: [sh, -c, echo always >>order], after: {good: any, mend: any}}
+  never: {command: [sh, -c, echo never >>order], after: {bad: ok}}
+"""
+
+
+def steps_wait_for_each_other(bench: Bench) -> None:
+    bench.write("flaky.sh", "#!/bin/sh\n[ -e tried ] && exit 0\n: >tried\nexit 1\n")
+    (bench.folder / "steps.yaml").write_text(STEPS)
+    bench.kedge("submit", "steps.yaml")
+    for name, state in [("always", "done"), ("bad", "failed"), ("never", "cancelled")]:
+        bench.wait_for(f"steps-{name}", state, 180)
+    order = (bench.folder / "order").read_text().split()
+    equal((sorted(order[:2]), order[2:]), (["good", "mend"], ["always"]), "order")
+    equal(bench.tasks("steps-flaky")[0]["restarts"], 1, "retries")
+
+
 def training_goes_on_to_the_same_weights(bench: Bench) -> None:
     (bench.folder / "config.yaml").write_text(CONFIG)
     bench.kedge("train", "config.yaml", "run.id=whole")

@@ -34,6 +34,7 @@ TOGETHER = [
     courses.parts_keep_to_the_cap_together,
     courses.advice_knows_the_site,
     courses.dependencies_are_kept,
+    courses.steps_wait_for_each_other,
     courses.sweep_of_12_is_an_array,
     courses.ranks_meet,
     faults.refusals_are_clear,
