@@ -94,6 +94,9 @@ struct OptimizerConfig {
   double beta2 = 0.999;
   double eps = 1e-8;
   double alpha = 0.99;
+  double adamw_lr = 0;
+  bool keep_norm = false;
+  std::int64_t iterations = 5;
 
   void describe(Section& s) {
     s.field("name", name, "which optimizer: `kedge list optimizers`");
@@ -107,6 +110,13 @@ struct OptimizerConfig {
     s.field("beta2", beta2, "adam, adamw, lion: decay of the second moment", between(0, 1));
     s.field("eps", eps, "adam, adamw, rmsprop, adagrad: added to the denominator", at_least(0));
     s.field("alpha", alpha, "rmsprop: smoothing constant", between(0, 1));
+    s.field("adamw_lr", adamw_lr,
+            "muon: learning rate of what it leaves to AdamW (vectors, embeddings, the head); 0: lr",
+            at_least(0));
+    s.field("keep_norm", keep_norm,
+            "muon: hidden matrices are brought to the norm sqrt(rows) before each update, which "
+            "is then lr times an orthogonal one; they do not decay");
+    s.field("iterations", iterations, "muon: rounds that make an update orthogonal", at_least(1));
   }
 };
 

@@ -167,5 +167,28 @@ TEST(Muon, head_embeddings_and_vectors_are_left_to_adamw) {
                                    "exp_avg_sq.tok_emb.weight"));
 }
 
+TEST(Muon, matrices_that_keep_their_norm_are_turned_and_do_not_decay) {
+  const at::Tensor matrix = golden::initial(1, {4, 9}).mul(7).requires_grad_();
+  const at::Tensor before = matrix.detach().clone();
+  matrix.mutable_grad() = torch::zeros_like(matrix);
+  const auto optimizer =
+      make_optimizer(FakeModel({{"conv.weight", matrix}}),
+                     {.name = "muon", .weight_decay = 0.5, .momentum = 0, .keep_norm = true});
+  ASSERT_TRUE(optimizer.has_value());
+  (*optimizer)->step(0.1);  // nothing to follow: only the norm changes, to sqrt(4)
+  EXPECT_TRUE(at::allclose(matrix, before * (2 / before.norm()), 1e-5, 1e-6));
+}
+
+TEST(Muon, what_is_left_to_adamw_can_have_a_rate_of_its_own) {
+  const at::Tensor vector = torch::ones({3}).requires_grad_();
+  vector.mutable_grad() = torch::tensor({5.0F, -0.25F, 1000.0F});
+  const auto optimizer =
+      make_optimizer(FakeModel({{"scale", vector}}), {.name = "muon", .lr = 0.2, .adamw_lr = 0.05});
+  ASSERT_TRUE(optimizer.has_value());
+  (*optimizer)
+      ->step(0.1);  // half of the peak; Adam's first step is the rate by each gradient's sign
+  EXPECT_TRUE(at::allclose(vector, torch::tensor({0.975F, 1.025F, 0.975F}), 1e-5, 1e-6));
+}
+
 }  // namespace
 }  // namespace kedge::train

@@ -15,19 +15,18 @@ namespace {
 constexpr double kA = 3.4445;
 constexpr double kB = -4.7750;
 constexpr double kC = 2.0315;
-constexpr int kIterations = 5;
 constexpr double kNormMin = 1e-7;
 
 // Brings the singular values of each matrix of a [N, rows, cols] batch near 1. In bfloat16, as the
 // authors do: the iteration forgives its rounding.
-at::Tensor orthogonalize(const at::Tensor& batch) {
+at::Tensor orthogonalize(const at::Tensor& batch, std::int64_t iterations) {
   const bool is_tall = batch.size(1) > batch.size(2);
   at::Tensor x = batch.to(at::kBFloat16);
   if (is_tall) {
     x = x.transpose(1, 2);
   }
   x = x / at::linalg_vector_norm(x, 2, {1, 2}, /*keepdim=*/true).clamp_min(kNormMin);
-  for (int i = 0; i < kIterations; ++i) {
+  for (std::int64_t i = 0; i < iterations; ++i) {
     const at::Tensor gram = at::bmm(x, x.transpose(1, 2));
     const at::Tensor polynomial = at::baddbmm(gram, gram, gram, kB, kC);
     x = at::baddbmm(x, polynomial, x, kA);
@@ -35,17 +34,29 @@ at::Tensor orthogonalize(const at::Tensor& batch) {
   return is_tall ? x.transpose(1, 2) : x;
 }
 
+void bring_to_norm(const std::vector<at::Tensor>& parameters, double norm) {
+  std::vector<at::Tensor> excess = at::_foreach_norm(parameters, 2);
+  at::_foreach_div_(excess, norm);
+  at::_foreach_clamp_min_(excess, kNormMin);
+  at::_foreach_div_(parameters, excess);
+}
+
 class HiddenMatrices : public ForeachOptimizer {
  public:
   HiddenMatrices(const config::OptimizerConfig& config, const ParameterGroups& groups)
-      : ForeachOptimizer(groups, {.names = {"momentum_buffer"}}), momentum_(config.momentum) {}
+      : ForeachOptimizer(groups, {.names = {"momentum_buffer"}}),
+        momentum_(config.momentum),
+        keeps_norm_(config.keep_norm),
+        iterations_(config.iterations) {}
 
  protected:
   void update(UpdateLists& lists, const Rate& rate) override {
     at::_foreach_lerp_(lists.state[0], lists.gradients, 1 - momentum_);
     const std::vector<at::Tensor> directions =
         at::_foreach_lerp(lists.gradients, lists.state[0], momentum_);
-    decay(lists, rate);
+    if (!keeps_norm_) {
+      decay(lists, rate);
+    }
     // Matrices of one shape go through the iteration together: a transformer's layers are one
     // batch of a few kernels.
     std::map<std::pair<std::int64_t, std::int64_t>, std::vector<std::size_t>> by_shape;
@@ -54,20 +65,20 @@ class HiddenMatrices : public ForeachOptimizer {
       by_shape[{rows, directions[i].numel() / std::max<std::int64_t>(1, rows)}].push_back(i);
     }
     for (const auto& [shape, members] : by_shape) {
-      const double scale =
-          0.2 * std::sqrt(static_cast<double>(std::max(shape.first, shape.second)));
-      apply(lists, directions, members, rate.times(scale));
+      const auto longer = static_cast<double>(std::max(shape.first, shape.second));
+      apply(lists, directions, members, keeps_norm_ ? rate : rate.times(0.2 * std::sqrt(longer)));
     }
   }
 
  private:
-  static void apply(UpdateLists& lists, const std::vector<at::Tensor>& directions,
-                    const std::vector<std::size_t>& members, const Rate& rate) {
+  void apply(UpdateLists& lists, const std::vector<at::Tensor>& directions,
+             const std::vector<std::size_t>& members, const Rate& rate) const {
     std::vector<at::Tensor> matrices;
     for (const std::size_t i : members) {
       matrices.push_back(directions[i].flatten(1));
     }
-    const at::Tensor batch = orthogonalize(at::stack(matrices)).to(matrices.front().scalar_type());
+    const at::Tensor batch =
+        orthogonalize(at::stack(matrices), iterations_).to(matrices.front().scalar_type());
     std::vector<at::Tensor> parameters;
     std::vector<at::Tensor> updates;
     for (std::size_t k = 0; k < members.size(); ++k) {
@@ -75,10 +86,15 @@ class HiddenMatrices : public ForeachOptimizer {
       parameters.push_back(parameter);
       updates.push_back(batch[static_cast<std::int64_t>(k)].reshape(parameter.sizes()));
     }
+    if (keeps_norm_) {
+      bring_to_norm(parameters, std::sqrt(static_cast<double>(matrices.front().size(0))));
+    }
     descend(parameters, updates, rate);
   }
 
   double momentum_;
+  bool keeps_norm_;
+  std::int64_t iterations_;
 };
 
 // Tables that are looked up, and what is added to them, by the names models give them.
@@ -94,17 +110,17 @@ bool is_hidden_matrix(const ParameterGroup& group, const std::string& name,
 }
 
 // Hidden matrices (two dimensions or more; a convolution's weight is flattened to [out, rest]) by
-// Muon; vectors, embeddings (by name: emb, wte., wpe.) and the model's head by AdamW. One rate
-// serves both because Muon's is scaled by 0.2 * sqrt(max(rows, cols)) to the size of AdamW's
-// updates (adjust_lr_fn="match_rms_adamw" in PyTorch).
+// Muon; vectors, embeddings (by name: emb, wte., wpe.) and the model's head by AdamW. One rate can
+// serve both because Muon's is scaled by 0.2 * sqrt(max(rows, cols)) to the size of AdamW's
+// updates (adjust_lr_fn="match_rms_adamw" in PyTorch), unless matrices keep their norm.
 class Muon : public Optimizer {
  public:
-  Muon(std::unique_ptr<Optimizer> matrices, std::unique_ptr<Optimizer> rest)
-      : matrices_(std::move(matrices)), rest_(std::move(rest)) {}
+  Muon(std::unique_ptr<Optimizer> matrices, std::unique_ptr<Optimizer> rest, double rest_share)
+      : matrices_(std::move(matrices)), rest_(std::move(rest)), rest_share_(rest_share) {}
 
   void step(const Rate& rate) override {
     matrices_->step(rate);
-    rest_->step(rate);
+    rest_->step(rate.times(rest_share_));
   }
 
   nn::NamedTensors state() override {
@@ -118,6 +134,7 @@ class Muon : public Optimizer {
  private:
   std::unique_ptr<Optimizer> matrices_;
   std::unique_ptr<Optimizer> rest_;
+  double rest_share_;  // of the rate
 };
 
 Result<std::unique_ptr<Optimizer>> make_muon(const config::OptimizerConfig& config,
@@ -134,8 +151,10 @@ Result<std::unique_ptr<Optimizer>> make_muon(const config::OptimizerConfig& conf
     matrices.push_back(std::move(inner));
     rest.push_back(std::move(outer));
   }
+  const bool has_own_rate = config.adamw_lr > 0 && config.lr > 0;
   return std::make_unique<Muon>(std::make_unique<HiddenMatrices>(config, matrices),
-                                KEDGE_TRY(Optimizers::make("optimizer", "adamw", config, rest)));
+                                KEDGE_TRY(Optimizers::make("optimizer", "adamw", config, rest)),
+                                has_own_rate ? config.adamw_lr / config.lr : 1);
 }
 
 const Optimizers::Add kAdd({
