@@ -157,26 +157,33 @@ gradient(const bfloat16* scores, const int64* targets, int64 classes, float smoo
   }
 }
 
+__device__ __forceinline__ int count_above(const bfloat16* scores, int64 label, int64 classes,
+                                           int64 start, int64 step) {
+  const float score = to_float(scores[label]);
+  int above = 0;
+  for (int64 i = start; i < classes; i += step) {
+    const float other = to_float(scores[i]);
+    above += other > score || (other == score && i < label);
+  }
+  return above;
+}
+
 // sums += loss * count, count, rows whose label has the highest score, one of the five highest.
+// A row belongs to a thread where classes are few, else to a warp.
 extern "C" __global__ void __launch_bounds__(1024)
 hits(const bfloat16* scores, const int64* labels, int64 count, int64 classes, const float* loss,
      double* sums) {
   __shared__ float shared[32];
   float first = 0;
   float fifth = 0;
-  for (int64 row = threadIdx.x / 32; row < count; row += blockDim.x / 32) {
-    const bfloat16* its = scores + row * classes;
-    const int64 label = labels[row];
-    const float score = to_float(its[label]);
-    int above = 0;
-    for (int64 i = threadIdx.x % 32; i < classes; i += 32) {
-      const float other = to_float(its[i]);
-      above += other > score || (other == score && i < label);
-    }
-    for (int offset = 16; offset > 0; offset /= 2) {
+  const int lanes = classes <= 64 ? 1 : 32;
+  const int lane = threadIdx.x % lanes;
+  for (int64 row = threadIdx.x / lanes; row < count; row += blockDim.x / lanes) {
+    int above = count_above(scores + row * classes, labels[row], classes, lane, lanes);
+    for (int offset = lanes / 2; offset > 0; offset /= 2) {
       above += __shfl_xor_sync(0xffffffffu, above, offset);
     }
-    if (threadIdx.x % 32 == 0) {
+    if (lane == 0) {
       first += above == 0;
       fifth += above < 5;
     }

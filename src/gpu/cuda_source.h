@@ -89,12 +89,30 @@ __device__ __forceinline__ void store_floats(float* to, const Eight& value) {
       make_float4(value.v[4], value.v[5], value.v[6], value.v[7]);
 }
 
+// Of the normal distribution: the share below x, and the density there. Both need the same
+// exponential: the share is Abramowitz and Stegun's 7.1.26, right to 1e-7, at half of erff's cost.
+struct Normal {
+  float below, density;
+};
+
+__device__ __forceinline__ Normal normal_at(float x) {
+  const float z = fabsf(x) * 0.70710678f;
+  const float bell = __expf(-z * z);
+  const float t = __fdividef(1.0f, 1.0f + 0.3275911f * z);
+  const float sum =
+      t * (0.254829592f +
+           t * (-0.284496736f + t * (1.421413741f + t * (-1.453152027f + t * 1.061405429f))));
+  const float tail = 0.5f * bell * sum;
+  return {x > 0 ? 1.0f - tail : tail, 0.39894228f * bell};
+}
+
 __device__ __forceinline__ float gelu(float x) {
-  return 0.5f * x * (1.0f + erff(x * 0.70710678f));
+  return x * normal_at(x).below;
 }
 
 __device__ __forceinline__ float gelu_slope(float x) {
-  return 0.5f * (1.0f + erff(x * 0.70710678f)) + x * 0.39894228f * __expf(-0.5f * x * x);
+  const Normal normal = normal_at(x);
+  return normal.below + x * normal.density;
 }
 
 __device__ __forceinline__ float sum_of_warp(float value) {

@@ -77,6 +77,10 @@ inline constexpr char kEmulation[] = R"emulation(
     return c;
   }
 
+  inline float __fdividef(float x, float y) {
+    return x / y;
+  }
+
   inline float __expf(float x) {
     return std::exp(x);
   }

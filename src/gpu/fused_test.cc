@@ -222,18 +222,20 @@ TEST_F(FusedKernels, cross_entropy_is_what_the_plain_operations_give) {
 }
 
 TEST_F(FusedKernels, hits_are_counted_as_by_topk) {
-  const at::Tensor scores = torch::randn({300, 100}, floats()).to(at::kBFloat16);
-  const at::Tensor labels = torch::randint(0, 100, {300}, floats().dtype(at::kLong));
-  const at::Tensor loss = torch::full({}, 1.5, floats());
-  at::Tensor sums = torch::zeros({4}, floats().dtype(at::kDouble));
-  count_hits(*score_kernels(), {.scores = scores, .labels = labels, .loss = loss}, sums);
-  const at::Tensor own = scores.to(at::kFloat).gather(1, labels.unsqueeze(1));
-  const at::Tensor above = scores.to(at::kFloat).gt(own).sum(1);
-  EXPECT_DOUBLE_EQ(sums[0].item<double>(), 450);
-  EXPECT_DOUBLE_EQ(sums[1].item<double>(), 300);
-  // Equal scores may count either way; there are few.
-  EXPECT_NEAR(sums[2].item<double>(), above.eq(0).sum().item<double>(), 3);
-  EXPECT_NEAR(sums[3].item<double>(), above.lt(5).sum().item<double>(), 5);
+  for (const std::int64_t classes : {10, 100}) {
+    const at::Tensor scores = torch::randn({3000, classes}, floats()).to(at::kBFloat16);
+    const at::Tensor labels = torch::randint(0, classes, {3000}, floats().dtype(at::kLong));
+    const at::Tensor loss = torch::full({}, 1.5, floats());
+    at::Tensor sums = torch::zeros({4}, floats().dtype(at::kDouble));
+    count_hits(*score_kernels(), {.scores = scores, .labels = labels, .loss = loss}, sums);
+    const at::Tensor own = scores.to(at::kFloat).gather(1, labels.unsqueeze(1));
+    const at::Tensor above = scores.to(at::kFloat).gt(own).sum(1);
+    EXPECT_DOUBLE_EQ(sums[0].item<double>(), 4500);
+    EXPECT_DOUBLE_EQ(sums[1].item<double>(), 3000);
+    // Equal scores may count either way; there are few.
+    EXPECT_NEAR(sums[2].item<double>(), above.eq(0).sum().item<double>(), 20);
+    EXPECT_NEAR(sums[3].item<double>(), above.lt(5).sum().item<double>(), 40);
+  }
 }
 
 TEST_F(FusedKernels, add_norm_is_what_the_plain_operations_give) {

@@ -19,7 +19,7 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 // A thread takes eight channels of one field. Fields are whole: what is left over at the right and
-// the bottom of an odd image is in none, and its gradient is zero.
+// the bottom of an odd image is in none, and its gradient is zero; the field beside it writes that.
 constexpr char kSource[] = R"cuda(
 struct Images {
   int height, width, channels;
@@ -27,6 +27,7 @@ struct Images {
 
 struct Field {
   int64 pixels[4];  // where the first of the eight channels lies
+  bool is_beside_column, is_above_row;  // that no field holds
 };
 
 __device__ __forceinline__ Field field_of(const Images& images, int64 unit) {
@@ -36,11 +37,14 @@ __device__ __forceinline__ Field field_of(const Images& images, int64 unit) {
   const int half_height = images.height / 2;
   const int64 image = field / (half_width * half_height);
   const int within = field % (half_width * half_height);
-  const int64 row = image * images.height + within / half_width * 2;
-  const int64 first =
-      (row * images.width + within % half_width * 2) * images.channels + unit % groups * 8;
+  const int y = within / half_width * 2;
+  const int x = within % half_width * 2;
+  const int64 row = image * images.height + y;
+  const int64 first = (row * images.width + x) * images.channels + unit % groups * 8;
   const int64 line = static_cast<int64>(images.width) * images.channels;
-  return {{first, first + images.channels, first + line, first + line + images.channels}};
+  return {{first, first + images.channels, first + line, first + line + images.channels},
+          x + 3 == images.width,
+          y + 3 == images.height};
 }
 
 extern "C" __global__ void forward(const bfloat16* x, bfloat16* y, int64 units, int height,
@@ -98,6 +102,18 @@ extern "C" __global__ void backward(const bfloat16* x, const bfloat16* dy, bfloa
     }
     store(dx + field.pixels[k], gradient);
   }
+  const int64 line = static_cast<int64>(width) * channels;
+  if (field.is_beside_column) {
+    store(dx + field.pixels[1] + channels, Eight{});
+    store(dx + field.pixels[3] + channels, Eight{});
+  }
+  if (field.is_above_row) {
+    store(dx + field.pixels[2] + line, Eight{});
+    store(dx + field.pixels[3] + line, Eight{});
+  }
+  if (field.is_beside_column && field.is_above_row) {
+    store(dx + field.pixels[3] + line + channels, Eight{});
+  }
 }
 )cuda";
 
@@ -136,8 +152,7 @@ class MaxPoolFunction : public torch::autograd::Function<MaxPoolFunction> {
     auto* kernels = reinterpret_cast<MaxPoolKernels*>(ctx->saved_data["kernels"].toInt());
     const at::Tensor x = ctx->get_saved_variables().front();
     const at::Tensor dy = gradients[0].contiguous(at::MemoryFormat::ChannelsLast);
-    const bool is_even = x.size(2) % 2 == 0 && x.size(3) % 2 == 0;
-    const at::Tensor dx = is_even ? torch::empty_like(x) : torch::zeros_like(x);
+    const at::Tensor dx = torch::empty_like(x);
     const Launch launch(x);
     (*kernels->backward)(launch.grid(), x.const_data_ptr(), dy.const_data_ptr(),
                          dx.mutable_data_ptr(), launch.units, launch.height, launch.width,
