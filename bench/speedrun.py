@@ -3,11 +3,11 @@
     python3 bench/speedrun.py [--runs 20] [--kedge build/bin/kedge] [KEY=VALUE...]
 
 Needs a GPU, `./dev build --torch cuda` and `kedge data get cifar10`. Each training is a process of
-its own: `kedge train examples/speedrun/config.yaml seed=N`. Three clocks, of which the peer's figure
-(airbench94_muon, timed after a training that warms up) has the first: GPU time is that of all steps
-at the speed of a recorded one, and of the validation; training time is as the process had it, with
-the first steps, in which cuDNN chooses algorithms and the step is recorded; wall time goes from the
-start of the process to its end.
+its own: `kedge train examples/speedrun/config.yaml seed=N`. Three clocks, of which the peer
+(airbench94_muon, timed after a training that warms up) has the first: GPU time is that of all
+steps at the speed of a recorded one, and of the validation; training time is as the process had
+it, with the first steps, in which cuDNN chooses algorithms and the step is recorded; wall time goes
+from the start of the process to its end.
 """
 
 import argparse
