@@ -165,7 +165,9 @@ Result<int> run_task(const TaskRun& task, const HeldSignals& signals) {
   const ProgramEnd end = KEDGE_TRY(supervise_to_end(program, signals));
   // A program that was told to stop and ends with 0 has saved, or was done at that very moment:
   // then the next start is short.
-  const bool was_cut_short = end.was_stopped || (end.was_signalled && task.is_resumable);
+  // So has one that a `timeout` of the user's own ended.
+  const bool asks_for_more = end.was_signalled || end.exit_code == kExitTimeLimit;
+  const bool was_cut_short = end.was_stopped || (task.is_resumable && asks_for_more);
   if (!was_cut_short || end.exit_code == kExitRunMeAgain) {
     return end.exit_code;
   }

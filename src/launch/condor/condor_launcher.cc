@@ -287,13 +287,7 @@ class CondorLauncher : public Launcher {
   }
 
   Result<std::vector<std::string>> interactive(const JobSpec& spec) const override {
-    return std::vector<std::string>{
-        "condor_submit",
-        "-interactive",
-        fmt::format("request_cpus={}", spec.wants.cpus * spec.wants.ranks),
-        fmt::format("request_memory={}MB", spec.wants.memory.value >> 20U),
-        fmt::format("request_disk={}MB", spec.wants.disk.value >> 20U),
-        fmt::format("request_gpus={}", spec.wants.gpus)};
+    return session_words(spec);
   }
 };
 

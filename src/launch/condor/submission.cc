@@ -1,7 +1,9 @@
 #include "launch/condor/submission.h"
 
 #include <algorithm>
+#include <array>
 #include <sstream>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -251,6 +253,26 @@ Requests requests_of(const JobSpec& spec) {
           .memory_mb = to_mb(spec.wants.memory),
           .disk_mb = to_mb(spec.wants.disk),
           .gpus = spec.wants.gpus};
+}
+
+Result<std::vector<std::string>> session_words(const JobSpec& spec) {
+  constexpr auto kKept =
+      std::to_array<std::string_view>({"universe", "container_image", "docker_image", "request_",
+                                       "gpus_", "requirements", "accounting_group", "+"});
+  JobSpec session = spec;
+  session.wants.resumable = false;  // it is a person who goes on
+  SubmissionPlace place;            // of no job
+  place.folder = spec.folder;
+  std::istringstream lines(KEDGE_TRY(render(KEDGE_TRY(make_submit_file(session, place)))));
+  std::vector<std::string> words = {"condor_submit", "-interactive"};
+  for (std::string line; std::getline(lines, line);) {
+    const bool is_kept = std::ranges::any_of(
+        kKept, [&](std::string_view beginning) { return line.starts_with(beginning); });
+    if (is_kept && !line.starts_with("+Kedge")) {
+      words.insert(words.end(), {"-append", line});
+    }
+  }
+  return words;
 }
 
 std::vector<std::string> notes_on(const JobSpec& spec) {

@@ -22,6 +22,9 @@ Result<SubmitFile> make_submit_file(const JobSpec& spec, const SubmissionPlace& 
 
 Requests requests_of(const JobSpec& spec);
 
+// A shell in a slot with what the job would have had: condor_submit's words.
+Result<std::vector<std::string>> session_words(const JobSpec& spec);
+
 // What the user should know before submitting: parts of the job section without effect here, GPUs
 // that nothing known has.
 std::vector<std::string> notes_on(const JobSpec& spec);

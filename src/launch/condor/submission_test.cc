@@ -8,7 +8,9 @@
 namespace kedge::launch::condor {
 namespace {
 
+using testing::Contains;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr double kHour_s = 3600;
 
@@ -54,6 +56,20 @@ TEST(CondorSubmission, more_than_a_week_is_long_for_what_goes_on_and_refused_for
   spec.wants.resumable = true;
   spec.wants.outputs = {"saved"};
   EXPECT_EQ(class_of(spec), "long");
+}
+
+TEST(CondorSubmission, a_session_asks_for_what_the_job_would) {
+  JobSpec spec = gpu_lab_job();
+  spec.wants.gpu_capability = "8.0";
+  spec.wants.container = "catdog.sif";
+  const auto words = session_words(spec);
+  ASSERT_TRUE(words) << words.error().message;
+  EXPECT_EQ(words->front(), "condor_submit");
+  for (const char* line : {"request_gpus = 1", "gpus_minimum_capability = 8.0",
+                           "container_image = catdog.sif", "+WantGPULab = true"}) {
+    EXPECT_THAT(*words, Contains(line));
+  }
+  EXPECT_THAT(*words, Not(Contains(HasSubstr("executable"))));
 }
 
 }  // namespace
