@@ -47,7 +47,8 @@ class TranscriptTest : public BackendTest {
 
   std::vector<std::string> console(const RunKey& key) {
     std::vector<std::string> lines;
-    for (const ConsoleLine& line : store_->read_console(key, 0, 100)->lines) {
+    const auto found = store_->read_console(key, 0, 100);
+    for (const ConsoleLine& line : found->lines) {
       lines.push_back((line.is_error ? "!" : "") + line.text);
     }
     return lines;
