@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <ctime>
 #include <map>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -185,13 +186,28 @@ bool all_done(const std::vector<JobView>& views) {
   });
 }
 
+// A held job does not end by itself: who waits silently is told, once.
+void tell_held(const std::vector<JobView>& views, std::set<std::string>& told) {
+  for (const JobView& view : views) {
+    for (const TaskStatus& task : view.tasks) {
+      if (task.state == TaskState::Held && told.insert(view.record.key).second) {
+        warn("job {} ({}) is held: {}", view.record.key, view.record.spec.name, task.reason);
+      }
+    }
+  }
+}
+
 // Until all have ended, or somebody has seen enough.
 Result<int> watch(const Arguments& arguments) {
   const StopSignals signals;
   const bool is_terminal = ::isatty(STDOUT_FILENO) == 1;
   std::string before;
+  std::set<std::string> told;
   for (;;) {
     const auto views = KEDGE_TRY(look(arguments));
+    if (arguments.has("--wait") && !is_terminal) {
+      tell_held(views, told);
+    }
     const std::string text = render(arguments, views);
     if (is_terminal) {
       fmt::print("\x1b[H\x1b[2J{}", text);

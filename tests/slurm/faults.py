@@ -84,6 +84,23 @@ def secrets_stay_out(bench: Bench) -> None:
     wait_until("no secrets", lambda: bench.states(job) and not (folder / "secrets.sh").exists())
 
 
+def held_jobs_say_how_they_go_on(bench: Bench) -> None:
+    job = bench.submit(*SMALL, "job.directives=[--hold]", "--", "/bin/true")
+    bench.wait_for(job, "held")
+    waiting = subprocess.Popen(
+        [bench.program, "jobs", job, "--wait"],
+        cwd=bench.folder,
+        env=bench.environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    contains(waiting.stderr.readline(), "is held: JobHeldUser; scontrol release")
+    bench.cluster.call("scontrol", "release", bench.tasks(job)[0]["id"])
+    equal(waiting.wait(120), 0, "the one that waited")
+    bench.wait_for(job, "done")
+
+
 def interrupted_submit_leaves_one_job(bench: Bench) -> None:
     """An sbatch that kills kedge, before or after the real one was called."""
     real = shutil.which("sbatch", path=bench.environment["PATH"])

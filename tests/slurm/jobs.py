@@ -39,6 +39,7 @@ TOGETHER = [
     courses.ranks_meet,
     faults.refusals_are_clear,
     faults.secrets_stay_out,
+    faults.held_jobs_say_how_they_go_on,
     faults.interrupted_submit_leaves_one_job,
     faults.full_disk_is_said,
     faults.full_disk_on_the_node_is_said,

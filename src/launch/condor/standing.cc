@@ -128,6 +128,9 @@ std::optional<TaskStatus> status_of(const JobStory& story, const std::optional<J
   // What a machine said that could not run it tells more than that it waits for another.
   status.reason =
       status.state == TaskState::Waiting && !story.reason.empty() ? story.reason : ad->reason;
+  if (status.state == TaskState::Held) {
+    status.reason += fmt::format("; condor_release {} lets it try again", render_job_id(ad->id));
+  }
   if (!ad->host.empty()) {
     status.node = ad->host;
   }

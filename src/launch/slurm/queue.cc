@@ -119,6 +119,9 @@ QueuedJob job_from(const Json& json) {
   if (job.status.state == TaskState::Waiting && job.status.reason.starts_with("JobHeld")) {
     job.status.state = TaskState::Held;
   }
+  if (job.status.reason == "JobHeldUser") {
+    job.status.reason += "; scontrol release lets it start";
+  }
   finish_status(job);
   return job;
 }
