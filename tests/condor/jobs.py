@@ -295,11 +295,6 @@ class Requests(CondorTest):
         self.assertEqual(self.job(key)["tasks"][0]["exit_code"], 3)
         self.assertIn("the job made no 'runs'", self.log(key))
 
-    def test_several_machines_are_refused(self):
-        asked = self.kedge("submit", "config.yaml", "job.nodes=2", check=False)
-        self.assertEqual(asked.returncode, 2)
-        self.assertIn("HTCondor runs a job of kedge on one machine", asked.stderr)
-
 
 class Faults(CondorTest):
     def schedd(self, what: str):

@@ -4,6 +4,7 @@ All of it is in one folder and listens on one port of 127.0.0.1. HTCondor runs n
 that root becomes `nobody` for the pool and everything that talks to it.
 """
 
+import getpass
 import os
 import pathlib
 import pwd
@@ -90,6 +91,9 @@ SLOT_TYPE_1 = 100%
 SLOT_TYPE_1_PARTITIONABLE = True
 DAEMON_LIST = MASTER SHARED_PORT COLLECTOR NEGOTIATOR SCHEDD {daemons}
 DC_DAEMON_LIST = + {daemons}
+DedicatedScheduler = "DedicatedScheduler@{schedd}"
+STARTD_ATTRS = $(STARTD_ATTRS) DedicatedScheduler
+RANK = 0
 MACHINE_RESOURCE_INVENTORY_GPUs = /bin/sh {folder}/gpus.$(STARTD_NAME)
 """
 
@@ -139,7 +143,11 @@ class Pool:
             (folder / name).mkdir(parents=True)
         daemons = " ".join(f"STARTD_N{n + 1}" for n in range(machines))
         config = CONFIG.format(
-            release=master.parent.parent, folder=folder, port=free_port(), daemons=daemons
+            release=master.parent.parent,
+            folder=folder,
+            port=free_port(),
+            daemons=daemons,
+            schedd=f"{self.user or getpass.getuser()}@localhost",
         )
         for n in range(1, machines + 1):
             (folder / "execute" / f"n{n}").mkdir()

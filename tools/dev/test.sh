@@ -110,6 +110,7 @@ condor_part() {
   local found
   if found=$(bash tools/dev/condor.sh); then
     part condor env PATH="$found:$PATH" python3 tests/condor/jobs.py
+    part machines env PATH="$found:$PATH" python3 tests/condor/several.py
   else
     printf '%-10s skipped %s\n' condor "$found"
   fi

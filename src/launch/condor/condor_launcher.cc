@@ -153,6 +153,16 @@ void warn_if_nothing_fits(const JobSpec& spec) {
       fmt::format("TotalSlotCpus >= {} && TotalSlotMemory >= {} && TotalSlotDisk >= {} && {}",
                   needs.cpus, needs.memory_mb, needs.disk_mb * 1024,
                   needs.gpus > 0 ? fmt::format("TotalSlotGPUs >= {}", needs.gpus) : "true");
+  if (spec.wants.nodes > 1) {
+    const auto given = Pool::count_machines(fits + " && DedicatedScheduler =!= undefined");
+    if (given && *given < spec.wants.nodes) {
+      warn(
+          "{} machines of the pool that can hold this take jobs of several machines (those with a "
+          "DedicatedScheduler), and the job needs {}: it waits until there are as many",
+          *given, spec.wants.nodes);
+    }
+    return;
+  }
   const auto count = Pool::count_machines(fits);
   if (count && *count == 0) {
     warn(
@@ -183,7 +193,7 @@ class CondorLauncher : public Launcher {
                                 .text = KEDGE_TRY(render_slot_script(spec, place)),
                                 .is_program = true}},
                      .command = {"condor_submit", "-terse", submit_file},
-                     .output = output_pattern(spec, place),
+                     .output = log_pattern(spec, place),
                      .notes = notes_on(spec)};
   }
 

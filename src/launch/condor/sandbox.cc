@@ -127,7 +127,8 @@ Result<std::optional<Training>> find_training(const JobSpec& spec) {
 }
 
 bool is_shared(const JobSpec& spec) {
-  return spec.is_kedge && spec.command.size() > 1 && spec.command[1] == "agent";
+  return spec.wants.nodes > 1 ||
+         (spec.is_kedge && spec.command.size() > 1 && spec.command[1] == "agent");
 }
 
 Result<Inputs> sort_inputs(const JobSpec& spec) {

@@ -49,8 +49,9 @@ struct Training {
 // Nothing for other programs. Errors: Usage, for a config that is not sound.
 Result<std::optional<Training>> find_training(const JobSpec& spec);
 
-// Agents of a sweep work in its folder, so they need machines that share a file system with us:
-// such a job runs where it was submitted, and nothing travels.
+// Agents of a sweep work in its folder, and several machines of one job save into one: they need
+// machines that share a file system with us. Such a job runs where it was submitted, and nothing
+// travels.
 bool is_shared(const JobSpec& spec);
 
 // Files from this size are sent by themselves: packing would only copy them.

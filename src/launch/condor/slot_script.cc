@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "launch/condor/submission.h"
 #include "launch/job_script.h"
 #include "launch/shell_text.h"
 
@@ -51,6 +52,35 @@ leave() {
   exit "$code"
 }
 trap leave EXIT
+)sh";
+
+// HTCondor begins its own output file anew at each start.
+constexpr const char* kAppend = R"sh(
+output=${output//'{task}'/$task}
+output=${output//'{node}'/${_CONDOR_PROCNO:-0}}
+output=${output//'{job}'/$(sed -n 's/^ClusterId = //p' "$_CONDOR_JOB_AD")}
+mkdir -p "$(dirname "$output")" && exec >>"$output" 2>&1
+)sh";
+
+// The first machine of a start says in the job's folder where to meet, under the number of the
+// start: what an earlier one said must not be believed. The port is the job's own, below the range
+// that the kernel hands out.
+constexpr const char* kMeet = R"sh(
+start=$(sed -n 's/^NumShadowStarts = //p' "$_CONDOR_JOB_AD")
+cluster=$(sed -n 's/^ClusterId = //p' "$_CONDOR_JOB_AD")
+place=$KEDGE_JOB_DIR/meet-$cluster-$start
+if [ "$_CONDOR_PROCNO" = 0 ]; then
+  sed -n 's/^MyAddress = "<\([0-9.]*\):.*/\1/p' "$_CONDOR_MACHINE_AD" | grep . >"$place.tmp" ||
+    hostname >"$place.tmp"
+  mv "$place.tmp" "$place" || exit
+fi
+for ((i = 0; i < 600; i++)); do
+  [ ! -s "$place" ] || break
+  sleep 0.5
+done
+[ -s "$place" ] || { echo "kedge: the first machine has not said where to meet within 5 minutes"; exit 1; }
+export NODE_RANK=$_CONDOR_PROCNO NNODES=$_CONDOR_NPROCS KEDGE__DIST__NODES=$_CONDOR_NPROCS
+export MASTER_ADDR=$(cat "$place") MASTER_PORT=$((10240 + (cluster * 7 + start) % 20000))
 )sh";
 
 std::string export_line(std::string_view name, std::string_view value) {
@@ -138,7 +168,9 @@ Result<std::string> render_slot_script(const JobSpec& spec, const SubmissionPlac
       "exec 2>&1\ntask=$1\n",
       place.key);
   if (is_shared(spec)) {
+    text += fmt::format("output={}", quote_for_shell(log_pattern(spec, place))) + kAppend;
     text += "export KEDGE_TASK=$task\n" + render_surroundings(spec, place);
+    text += spec.wants.nodes > 1 ? kMeet : "";
     return text + "exec " + join_for_shell(task_words(spec, place)) + "\n";
   }
   text += "cd \"${_CONDOR_SCRATCH_DIR:-.}\" || exit\n";

@@ -130,9 +130,39 @@ Result<void> set_program(SubmitFile& file, const JobSpec& spec, const Submission
   return {};
 }
 
+// HTCondor starts such a job when all its machines are free, on those that the pool's owner has
+// given to a dedicated scheduler. It knows neither checkpoint_exit_code nor max_retries there.
+Result<void> set_machines(SubmitFile& file, const JobSpec& spec) {
+  if (spec.wants.nodes == 1) {
+    return {};
+  }
+  const auto refuse = [&](std::string_view what, std::string_view hint) {
+    return fail(ErrorKind::Usage,
+                fmt::format("job.nodes is {}: HTCondor runs {} on one machine each",
+                            spec.wants.nodes, what),
+                std::string(hint));
+  };
+  if (spec.is_array()) {
+    return refuse("the tasks of an array", "a submit for each");
+  }
+  if (!spec.wants.container.empty()) {
+    return refuse("images", "job.modules, job.conda or job.venv instead of job.container");
+  }
+  file.universe = Universe::Parallel;
+  file.machines = spec.wants.nodes;
+  file.transfers_executable = false;
+  file.on_exit_remove = fmt::format(
+      "ExitBySignal =!= true && (ExitCode =?= 0 || (ExitCode =!= {} && NumJobCompletions > {}))",
+      kExitRunMeAgain, spec.wants.retries);
+  file.requirements.emplace_back("TARGET.DedicatedScheduler =!= undefined");
+  return {};
+}
+
 Result<void> set_transfer(SubmitFile& file, const JobSpec& spec, const SubmissionPlace& place) {
   if (is_shared(spec)) {
     file.transfer.is_needed = false;
+    file.output = "/dev/null";  // the slot's script appends to the log itself
+    file.streams_output = false;
     file.requirements.emplace_back("TARGET.FileSystemDomain == MY.FileSystemDomain");
     return {};
   }
@@ -166,7 +196,7 @@ void set_limits(SubmitFile& file, const JobSpec& spec) {
   constexpr double kVacate_s = 120;
   const double grace_s = spec.wants.grace.value > 0 ? spec.wants.grace.value : kVacate_s;
   file.max_vacate_s = static_cast<std::int64_t>(grace_s);
-  file.max_retries = spec.wants.retries;
+  file.max_retries = spec.wants.nodes > 1 ? 0 : spec.wants.retries;
   file.max_materialize = spec.is_array() ? spec.wants.at_once : 0;
 }
 
@@ -186,14 +216,14 @@ void set_queue(SubmitFile& file, const JobSpec& spec, const SubmissionPlace& pla
 
 // $(task) and $(ClusterId) where the pattern has {task} and {job}; the slot is not known yet.
 Result<std::string> output_file(const JobSpec& spec, const SubmissionPlace& place) {
-  std::string pattern = output_pattern(spec, place);
+  std::string pattern = log_pattern(spec, place);
   const auto replace = [&](std::string_view from, std::string_view to) {
     for (std::size_t at = 0; (at = pattern.find(from, at)) != std::string::npos;) {
       pattern.replace(at, from.size(), to);
       at += to.size();
     }
   };
-  if (pattern.find("{node}") != std::string::npos) {
+  if (pattern.find("{node}") != std::string::npos && !is_shared(spec)) {
     return fail(ErrorKind::Usage, "job.output: HTCondor cannot put the node (%N) in a file's name");
   }
   replace("{task}", spec.is_array() ? "$(task)" : "0");
@@ -211,13 +241,13 @@ std::string user_log_name(std::int64_t submission) {
   return fmt::format("condor-{}.log", submission);
 }
 
+std::string log_pattern(const JobSpec& spec, const SubmissionPlace& place) {
+  std::string pattern = output_pattern(spec, place);
+  const bool is_missing = pattern.find("{node}") == std::string::npos;
+  return spec.wants.nodes > 1 && is_missing ? pattern + ".{node}" : pattern;
+}
+
 Result<SubmitFile> make_submit_file(const JobSpec& spec, const SubmissionPlace& place) {
-  if (spec.wants.nodes > 1) {
-    return fail(ErrorKind::Usage,
-                fmt::format("job.nodes is {}: HTCondor runs a job of kedge on one machine",
-                            spec.wants.nodes),
-                "more GPUs of one machine (job.gpus), or Slurm for several machines");
-  }
   SubmitFile file{.comment = fmt::format("{} ({})", spec.name, place.mark())};
   KEDGE_TRY(set_program(file, spec, place));
   file.initial_folder = spec.folder.string();
@@ -239,6 +269,7 @@ Result<SubmitFile> make_submit_file(const JobSpec& spec, const SubmissionPlace& 
   if (!spec.wants.constraint.empty()) {
     file.requirements = {spec.wants.constraint};
   }
+  KEDGE_TRY(set_machines(file, spec));
   KEDGE_TRY(set_transfer(file, spec, place));
   set_limits(file, spec);
   file.site = KEDGE_TRY(site_flags(spec));

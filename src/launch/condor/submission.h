@@ -17,7 +17,10 @@ inline constexpr const char* kSlotScript = "slot.sh";
 std::string submit_file_name(std::int64_t submission);
 std::string user_log_name(std::int64_t submission);
 
-// Errors: Usage, for what HTCondor has no words for (several machines) or kedge no sense for.
+// Where what the job prints goes: output_pattern(), with a file for each of several machines.
+std::string log_pattern(const JobSpec& spec, const SubmissionPlace& place);
+
+// Errors: Usage, for what HTCondor has no words for or kedge no sense for.
 Result<SubmitFile> make_submit_file(const JobSpec& spec, const SubmissionPlace& place);
 
 Requests requests_of(const JobSpec& spec);

@@ -58,6 +58,24 @@ TEST(CondorSubmission, more_than_a_week_is_long_for_what_goes_on_and_refused_for
   EXPECT_EQ(class_of(spec), "long");
 }
 
+TEST(CondorSubmission, several_machines_are_one_parallel_job_in_a_shared_folder) {
+  JobSpec spec = gpu_lab_job();
+  spec.wants.nodes = 3;
+  spec.wants.retries = 2;
+  const SubmissionPlace place{.key = "k", .folder = "/tmp/k", .kedge = {}, .ids = {}};
+  const auto file = make_submit_file(spec, place);
+  ASSERT_TRUE(file) << file.error().message;
+  const auto text = render(*file);
+  ASSERT_TRUE(text) << text.error().message;
+  for (const char* line : {"universe = parallel", "machine_count = 3", "should_transfer_files = NO",
+                           "+ParallelShutdownPolicy = \"WAIT_FOR_ALL\"", "output = /dev/null",
+                           "ExitCode =!= 85 && NumJobCompletions > 2"}) {
+    EXPECT_THAT(*text, HasSubstr(line));
+  }
+  spec.tasks = 4;
+  EXPECT_THAT(make_submit_file(spec, place).error().message, HasSubstr("job.nodes is 3"));
+}
+
 TEST(CondorSubmission, a_session_asks_for_what_the_job_would) {
   JobSpec spec = gpu_lab_job();
   spec.wants.gpu_capability = "8.0";

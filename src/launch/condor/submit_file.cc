@@ -146,6 +146,11 @@ Result<void> Writer::write_program() {
     case Universe::Vanilla:
       add("universe", "vanilla");
       break;
+    case Universe::Parallel:
+      add("universe", "parallel");
+      add("machine_count", fmt::to_string(file_.machines));
+      add("+ParallelShutdownPolicy", class_ad_string("WAIT_FOR_ALL"));
+      break;
     case Universe::Container:
       add("universe", "container");
       KEDGE_TRY(add_text("container_image", file_.image));
@@ -308,6 +313,9 @@ void Writer::write_rules() {
   add_number("allowed_execute_duration", file_.allowed_execute_s);
   add_number("allowed_job_duration", file_.allowed_job_s);
   add_number("job_max_vacate_time", file_.max_vacate_s);
+  if (!file_.on_exit_remove.empty()) {
+    add("on_exit_remove", file_.on_exit_remove);
+  }
   if (!file_.periodic_remove.empty()) {
     add("periodic_remove", file_.periodic_remove);
   }

@@ -16,7 +16,7 @@
 
 namespace kedge::launch::condor {
 
-enum class Universe : std::uint8_t { Vanilla, Container, Docker };
+enum class Universe : std::uint8_t { Vanilla, Container, Docker, Parallel };
 
 struct Requests {
   std::int64_t cpus = 1;
@@ -71,6 +71,7 @@ struct SubmitFile {
   Universe universe = Universe::Vanilla;
   std::string image = "";           // docker://, oras://, osdf://, file://, a .sif
   std::string docker_network = "";  // Docker alone: "host"
+  std::int64_t machines = 1;        // Parallel alone: as many at once, and the job ends with all
   std::string executable = "";
   bool transfers_executable = true;
   std::vector<std::string> arguments = {};
@@ -92,6 +93,7 @@ struct SubmitFile {
   std::int64_t max_materialize = 0;    // jobs in the queue at once; 0: all
   std::int64_t allowed_execute_s = 0;  // of each start; beyond it the job is held
   std::int64_t allowed_job_s = 0;      // of each match, restarts in place included
+  std::string on_exit_remove = "";     // expression: whether an end is the end, or it runs again
   std::string periodic_remove = "";    // expression
   std::int64_t max_vacate_s = 0;
   SiteFlags site = {};
