@@ -78,7 +78,10 @@ for ((i = 0; i < 600; i++)); do
   [ ! -s "$place" ] || break
   sleep 0.5
 done
-[ -s "$place" ] || { echo "kedge: the first machine has not said where to meet within 5 minutes"; exit 1; }
+[ -s "$place" ] || {
+  echo "kedge: the first machine has not said where to meet within 5 minutes"
+  exit 1
+}
 export NODE_RANK=$_CONDOR_PROCNO NNODES=$_CONDOR_NPROCS KEDGE__DIST__NODES=$_CONDOR_NPROCS
 export MASTER_ADDR=$(cat "$place") MASTER_PORT=$((10240 + (cluster * 7 + start) % 20000))
 )sh";
