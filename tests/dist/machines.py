@@ -58,8 +58,14 @@ class Machines:
 class Supervisor:
     """`kedge train` on one of the machines, and what it has printed."""
 
-    def __init__(self, machines: Machines, index: int, args, folder: pathlib.Path, values):
-        shell = f'hostname machine{"ab"[index]} && mount -t tmpfs tmpfs /dev/shm && exec "$@"'
+    def __init__(
+        self, machines: Machines, index: int, args, folder: pathlib.Path, values, trainer=None
+    ):
+        """`trainer` stands in for kedge-train on this machine."""
+        shell = f'hostname machine{"ab"[index]} && mount -t tmpfs tmpfs /dev/shm && '
+        if trainer:
+            shell += f"mount --bind {trainer} {args.kedge}-train && "
+        shell += 'exec "$@"'
         command = ["ip", "netns", "exec", machines.names[index]]
         command += ["unshare", "--uts", "--mount", "sh", "-c", shell, "sh"]
         command += [str(args.kedge), "train"]
@@ -186,11 +192,26 @@ def the_first_machine_may_be_lost(machines, args, folder) -> None:
     print("the first machine was lost for good: the other one decided, and finished alone")
 
 
+def a_machine_where_ranks_crash_is_left_out(machines, args, folder) -> None:
+    trainer = folder / "crashes"
+    trainer.write_text("#!/bin/sh\nkill -9 $$\n")
+    trainer.chmod(0o755)
+    values = ["run.id=bad", "dist.nodes=2", f"dist.endpoint={NET}.1:{PORT}"]
+    values += ["dist.min_nodes=1", "train.epochs=5"]
+    both = [Supervisor(machines, 0, args, folder, values)]
+    both.append(Supervisor(machines, 1, args, folder, values, trainer))
+    expect_end(both, (0, 1))
+    if not both[1].has_said("machineb is left out after 3 failures"):
+        sys.exit(f"it was not left out:\n{both[1].text()}")
+    print("ranks crashed three times on one machine: it was left out, the other one finished")
+
+
 CLAIMS = [
     a_cut_network_ends_in_a_report_and_a_restart,
     the_rest_goes_on_without_a_dead_machine,
     a_replica_comes_from_the_other_machine,
     the_first_machine_may_be_lost,
+    a_machine_where_ranks_crash_is_left_out,
 ]
 
 
