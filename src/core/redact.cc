@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -106,71 +107,106 @@ bool is_secret(Claim claim, std::string_view value) {
          (claim == Claim::Secret || looks_random(value));
 }
 
+// Parts of a text that are hidden from left to right, in one pass: texts come from clients.
+class Hiding {
+ public:
+  explicit Hiding(std::string& text) : text_(text) {}
+
+  void hide(std::size_t begin, std::size_t end) {
+    result_.append(text_, done_, begin - done_).append(kHidden);
+    done_ = end;
+  }
+
+  // Whether anything was hidden.
+  bool finish() {
+    if (result_.empty()) {
+      return false;
+    }
+    result_.append(text_, done_);
+    text_ = std::move(result_);
+    return true;
+  }
+
+ private:
+  std::string& text_;
+  std::string result_;
+  std::size_t done_ = 0;
+};
+
+bool hide_shape(std::string& text, const Shape& shape) {
+  Hiding hiding(text);
+  std::size_t at = text.find(shape.prefix);
+  for (; at != std::string::npos; at = text.find(shape.prefix, at + 1)) {
+    if (at > 0 && is_in_token(text[at - 1])) {
+      continue;
+    }
+    const std::size_t begin = at + shape.prefix.size();
+    const auto stop = std::find_if_not(text.begin() + static_cast<std::ptrdiff_t>(begin),
+                                       text.end(), is_in_token);
+    const auto end = static_cast<std::size_t>(stop - text.begin());
+    if (end - begin >= shape.min_length) {
+      hiding.hide(begin, end);
+    }
+  }
+  return hiding.finish();
+}
+
 bool hide_shapes(std::string& text) {
   bool is_changed = false;
   for (const Shape& shape : kShapes) {
-    std::size_t at = text.find(shape.prefix);
-    for (; at != std::string::npos; at = text.find(shape.prefix, at + 1)) {
-      const std::size_t begin = at + shape.prefix.size();
-      std::size_t end = begin;
-      while (end < text.size() && is_in_token(text[end])) {
-        ++end;
-      }
-      if (end - begin >= shape.min_length && (at == 0 || !is_in_token(text[at - 1]))) {
-        text.replace(begin, end - begin, kHidden);
-        is_changed = true;
-      }
-    }
+    is_changed = hide_shape(text, shape) || is_changed;
   }
   return is_changed;
+}
+
+// What stands before a "=" or ":", without quotes and blanks.
+std::string_view name_before(std::string_view text, std::size_t at) {
+  std::size_t end = at;
+  while (end > 0 && (text[end - 1] == ' ' || text[end - 1] == '"' || text[end - 1] == '\'')) {
+    --end;
+  }
+  std::size_t begin = end;
+  while (begin > 0 && is_in_name(text[begin - 1])) {
+    --begin;
+  }
+  return text.substr(begin, end - begin);
 }
 
 // name=value, name: value, "name": "value"
 bool hide_named(std::string& text) {
-  bool is_changed = false;
+  Hiding hiding(text);
   std::size_t at = text.find_first_of("=:");
-  for (; at != std::string::npos; at = text.find_first_of("=:", at + 1)) {
-    std::size_t name_end = at;
-    while (name_end > 0 &&
-           (text[name_end - 1] == ' ' || text[name_end - 1] == '"' || text[name_end - 1] == '\'')) {
-      --name_end;
+  while (at != std::string::npos) {
+    std::size_t next = at + 1;
+    const Claim claim = claim_of(name_before(text, at));
+    const std::size_t begin = text.find_first_not_of(" \t\"'", next);
+    if (claim != Claim::None && begin != std::string::npos) {
+      const auto stop = std::ranges::find_if(text.begin() + static_cast<std::ptrdiff_t>(begin),
+                                             text.end(), ends_value);
+      const auto end = static_cast<std::size_t>(stop - text.begin());
+      if (is_secret(claim, std::string_view(text).substr(begin, end - begin))) {
+        hiding.hide(begin, end);
+        next = end;
+      }
     }
-    std::size_t name_begin = name_end;
-    while (name_begin > 0 && is_in_name(text[name_begin - 1])) {
-      --name_begin;
-    }
-    const Claim claim = claim_of(std::string_view(text).substr(name_begin, name_end - name_begin));
-    if (claim == Claim::None) {
-      continue;
-    }
-    const std::size_t begin = text.find_first_not_of(" \t\"'", at + 1);
-    if (begin == std::string::npos) {
-      break;
-    }
-    const auto stop = std::ranges::find_if(text.begin() + static_cast<std::ptrdiff_t>(begin),
-                                           text.end(), ends_value);
-    const auto length = static_cast<std::size_t>(stop - text.begin()) - begin;
-    if (is_secret(claim, std::string_view(text).substr(begin, length))) {
-      text.replace(begin, length, kHidden);
-      is_changed = true;
-    }
+    at = text.find_first_of("=:", next);
   }
-  return is_changed;
+  return hiding.finish();
 }
 
 // scheme://user:password@host
 bool hide_passwords(std::string& text) {
-  bool is_changed = false;
+  Hiding hiding(text);
   std::size_t scheme = text.find("://");
   for (; scheme != std::string::npos; scheme = text.find("://", scheme + 1)) {
     const std::size_t begin = scheme + 3;
-    const std::size_t at = text.substr(0, text.find_first_of("/ \t\"'", begin)).rfind('@');
-    if (at != std::string::npos && at > begin) {
-      text.replace(begin, at - begin, kHidden);
-      is_changed = true;
+    const std::size_t end = std::min(text.find_first_of("/ \t\"'", begin), text.size());
+    const std::size_t at = std::string_view(text).substr(begin, end - begin).rfind('@');
+    if (at != std::string_view::npos && at > 0) {
+      hiding.hide(begin, begin + at);
     }
   }
-  return is_changed;
+  return hiding.finish();
 }
 
 void redact_values(nlohmann::json& values, const std::string& name,

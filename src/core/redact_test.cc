@@ -42,6 +42,23 @@ TEST(RedactText, hides_tokens_of_a_known_shape_and_passwords_in_addresses) {
             "from https://<redacted>@host/x and s3://<redacted>@bucket");
 }
 
+TEST(RedactText, long_lines_full_of_secrets_take_one_pass) {
+  std::string text;
+  std::string expected;
+  for (int i = 0; i < 200'000; ++i) {
+    text += "password=x ";
+    expected += "password=<redacted> ";
+  }
+  ASSERT_TRUE(redact_text(text));
+  EXPECT_EQ(text, expected);
+  std::string prefixes;
+  for (int i = 0; i < 300'000; ++i) {
+    prefixes += "sk-";
+  }
+  ASSERT_TRUE(redact_text(prefixes));
+  EXPECT_EQ(prefixes, "sk-<redacted>");
+}
+
 TEST(RedactText, leaves_ordinary_lines_alone) {
   for (const std::string line :
        {"step 100: loss=0.25, tokens=4096, token: 5", "key: value", "sort_key=name",
