@@ -17,19 +17,27 @@ constexpr double kB = -4.7750;
 constexpr double kC = 2.0315;
 constexpr double kNormMin = 1e-7;
 
+// A bfloat16 product on a GPU. CPUs without such instructions take many times as long for one
+// as for a float product, so there its inputs and results are floats that bfloat16 can hold.
+at::Tensor rounded(const at::Tensor& x) {
+  const at::Tensor narrow = x.to(at::kBFloat16);
+  return x.is_cpu() ? narrow.to(at::kFloat) : narrow;
+}
+
 // Brings the singular values of each matrix of a [N, rows, cols] batch near 1. In bfloat16, as the
 // authors do: the iteration forgives its rounding.
 at::Tensor orthogonalize(const at::Tensor& batch, std::int64_t iterations) {
   const bool is_tall = batch.size(1) > batch.size(2);
-  at::Tensor x = batch.to(at::kBFloat16);
+  at::Tensor x = rounded(batch);
   if (is_tall) {
     x = x.transpose(1, 2);
   }
-  x = x / at::linalg_vector_norm(x, 2, {1, 2}, /*keepdim=*/true).clamp_min(kNormMin);
+  const at::Tensor norm = rounded(at::linalg_vector_norm(x, 2, {1, 2}, /*keepdim=*/true));
+  x = rounded(x / norm.clamp_min(kNormMin));
   for (std::int64_t i = 0; i < iterations; ++i) {
-    const at::Tensor gram = at::bmm(x, x.transpose(1, 2));
-    const at::Tensor polynomial = at::baddbmm(gram, gram, gram, kB, kC);
-    x = at::baddbmm(x, polynomial, x, kA);
+    const at::Tensor gram = rounded(at::bmm(x, x.transpose(1, 2)));
+    const at::Tensor polynomial = rounded(at::baddbmm(gram, gram, gram, kB, kC));
+    x = rounded(at::baddbmm(x, polynomial, x, kA));
   }
   return is_tall ? x.transpose(1, 2) : x;
 }
