@@ -9,7 +9,7 @@ import unittest
 from jobs import CondorTest, setUpModule, tearDownModule  # noqa: F401 (a pool for this file too)
 from pool import wait_until
 
-KEYS = ["train.precision=fp64", "train.epochs=12", "optimizer.name=sgd", "optimizer.lr=0.001"]
+KEYS = ["train.precision=fp64", "train.epochs=20", "optimizer.name=sgd", "optimizer.lr=0.001"]
 
 
 class SeveralMachines(CondorTest):
@@ -26,7 +26,7 @@ class SeveralMachines(CondorTest):
         self.pool.run("condor_vacate_job", cluster)
         self.wait_for(key, "done")
         said = self.kedge("logs", key).stdout
-        for words in ("2 machines", "resume   attempt 2", "epoch 1/12", "epoch 12/12"):
+        for words in ("2 machines", "resume   attempt 2", "epoch 1/20", "epoch 20/20"):
             self.assertIn(words, said)
         self.kedge("train", "config.yaml", "run.id=alone", *KEYS)
         for both, alone in zip(self.losses("both"), self.losses("alone"), strict=True):
