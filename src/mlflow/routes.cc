@@ -5,6 +5,7 @@
 #include "core/log.h"
 #include "mlflow/internal/artifact_parts.h"
 #include "mlflow/internal/call.h"
+#include "mlflow/internal/objects.h"
 #include "mlflow/internal/state.h"
 
 namespace kedge::mlflow {
@@ -27,6 +28,11 @@ void add_routes(server::Router& router, const server::Api& api, const Options& o
   add_artifact_view_calls(calls);
   add_logged_model_calls(calls);
   add_trace_calls(calls);
+  add_assessment_calls(calls);
+  add_issue_calls(calls);
+  add_evaluation_dataset_calls(calls);
+  add_dataset_record_calls(calls);
+  add_scorer_calls(calls);
   calls.leave_projects();
   add_registered_model_calls(calls);
   add_model_version_calls(calls);

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "mlflow/internal/assessments.h"
 #include "mlflow/internal/call.h"
 #include "mlflow/internal/experiments.h"
 #include "mlflow/internal/runs.h"
@@ -21,16 +22,6 @@ using server::Method;
 using server::Response;
 
 constexpr std::size_t kMostLinked = 100;
-
-Outcome<Trace> load_trace(const Call& call, const std::string& id) {
-  auto trace = KEDGE_TRY(call.state.traces.find(id));
-  if (!trace) {
-    return refuse(Code::ResourceDoesNotExist, fmt::format("Trace with ID '{}' not found.", id));
-  }
-  const auto project = call.api.store.find_project(trace->project);
-  KEDGE_TRY(check_access(call, project ? project->name : ""));
-  return std::move(*trace);
-}
 
 Outcome<Response> start(const Call& call) {
   const auto outer = KEDGE_TRY(call.fields.find_object("trace"));
@@ -50,6 +41,11 @@ Outcome<Response> start(const Call& call) {
   trace.info["tags"]["mlflow.artifactLocation"] =
       join_location(project, fmt::format("traces/{}/artifacts", trace.id));
   trace.info["trace_metadata"]["mlflow.trace.infoFinalized"] = "true";
+  trace.info.erase("assessments");
+  for (const Fields& fields : KEDGE_TRY(info->items("assessments"))) {
+    trace.info["assessments"].push_back(
+        KEDGE_TRY(read_assessment(fields, trace.id, to_ms(call.api.now_us()))));
+  }
   KEDGE_TRY(call.state.traces.put(trace));
   const Trace stored = KEDGE_TRY(load_trace(call, trace.id));
   return reply({{"trace", {{"trace_info", stored.info}}}});
@@ -174,6 +170,16 @@ Outcome<Response> link_to_run(const Call& call) {
 }
 
 }  // namespace
+
+Outcome<Trace> load_trace(const Call& call, const std::string& id) {
+  auto trace = KEDGE_TRY(call.state.traces.find(id));
+  if (!trace) {
+    return refuse(Code::ResourceDoesNotExist, fmt::format("Trace with ID '{}' not found.", id));
+  }
+  const auto project = call.api.store.find_project(trace->project);
+  KEDGE_TRY(check_access(call, project ? project->name : ""));
+  return std::move(*trace);
+}
 
 void add_trace_calls(Calls& calls) {
   for (const std::string prefix : {"/api/3.0/mlflow/traces", "/ajax-api/3.0/mlflow/traces"}) {

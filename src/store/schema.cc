@@ -296,9 +296,20 @@ constexpr auto kJournal = std::to_array<std::string_view>({
     "ALTER TABLE journal_rows RENAME TO journal",
 });
 
-constexpr std::array<Migration, 8> kMigrations = {
-    kRunsAndCurves, kArtifactsAndModels, kAccess,      kLabelsAndTrash,
-    kMlflow,        kTranscripts,        kSweepTrials, kJournal};
+// What only another tool's clients give a meaning to. kind: "mlflow.issue"; parent: what it is
+// listed under, its experiment or its dataset; body: JSON.
+constexpr auto kObjects = std::to_array<std::string_view>({
+    "CREATE TABLE objects (kind TEXT NOT NULL, id TEXT NOT NULL,"
+    " project_id BIGINT REFERENCES projects (id) ON DELETE CASCADE, parent TEXT NOT NULL,"
+    " name TEXT NOT NULL, created_us BIGINT NOT NULL, body TEXT NOT NULL,"
+    " PRIMARY KEY (kind, id))",
+    "CREATE INDEX objects_parent ON objects (kind, parent, name)",
+    "CREATE INDEX objects_project ON objects (project_id)",
+});
+
+constexpr std::array<Migration, 9> kMigrations = {
+    kRunsAndCurves, kArtifactsAndModels, kAccess,  kLabelsAndTrash, kMlflow,
+    kTranscripts,   kSweepTrials,        kJournal, kObjects};
 
 Result<void> apply(Database& database, std::size_t version) {
   KEDGE_TRY(database.run("BEGIN"));

@@ -364,6 +364,39 @@ class TraceTest(ClientTest):
         )
         self.assertEqual([each.info.trace_id for each in found], [trace.info.trace_id])
 
+    def test_what_people_say_of_a_trace_comes_with_it(self) -> None:
+        mlflow.set_experiment("assessed")
+        with mlflow.start_span("question"):
+            pass
+        mlflow.flush_trace_async_logging()
+        trace_id = mlflow.get_last_active_trace_id()
+        said = mlflow.log_feedback(trace_id=trace_id, name="good", value=0.5, rationale="so so")
+        mlflow.log_expectation(trace_id=trace_id, name="answer", value={"words": [1, "two"]})
+        mlflow.override_feedback(trace_id=trace_id, assessment_id=said.assessment_id, value=1.0)
+        told = {each.name: each for each in mlflow.get_trace(trace_id).info.assessments}
+        self.assertEqual(told["answer"].value, {"words": [1, "two"]})
+        self.assertEqual(told["good"].value, 1.0)
+        first = mlflow.get_assessment(trace_id, said.assessment_id)
+        self.assertEqual((first.value, first.rationale, first.valid), (0.5, "so so", False))
+
+    def test_evaluation_datasets_keep_their_records(self) -> None:
+        experiment = mlflow.set_experiment("evaluated").experiment_id
+        dataset = mlflow.genai.datasets.create_dataset(
+            name="questions", experiment_id=experiment, tags={"team": "ml"}
+        )
+        asked = [{"inputs": {"q": word}, "expectations": {"a": word}} for word in ("x", "y")]
+        dataset.merge_records(asked)
+        dataset.merge_records([{"inputs": {"q": "x"}, "expectations": {"b": 2}}])
+        found = mlflow.genai.datasets.search_datasets(
+            experiment_ids=[experiment], filter_string="tags.team = 'ml'"
+        )
+        self.assertEqual([each.name for each in found], ["questions"])
+        frame = mlflow.genai.datasets.get_dataset(dataset_id=dataset.dataset_id).to_df()
+        self.assertEqual(list(frame.expectations), [{"a": "x", "b": 2}, {"a": "y"}])
+        mlflow.genai.datasets.delete_dataset(dataset_id=dataset.dataset_id)
+        with self.assertRaisesRegex(mlflow.exceptions.MlflowException, "not found"):
+            mlflow.genai.datasets.get_dataset(dataset_id=dataset.dataset_id)
+
 
 class FaultTest(ClientTest):
     def test_logging_goes_on_when_the_server_is_killed(self) -> None:

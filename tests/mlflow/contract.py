@@ -9,6 +9,13 @@ Usage: contract.py [--bin FOLDER] [unittest options]        (default: build/bin)
 import json
 
 from artifact_calls import ArtifactTest  # noqa: F401
+from evaluation_calls import (  # noqa: F401
+    AssessmentTest,
+    EvaluationDatasetTest,
+    IssueTest,
+    ObjectLoginTest,
+    ScorerTest,
+)
 from model_calls import (  # noqa: F401
     LoggedModelTest,
     LoginTest,

@@ -15,6 +15,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ADDED = re.compile(r'calls\.(?:read|write)\(Method::(\w+), "([^"]+)"')
+ADDED_V3 = re.compile(r'(?:read|write)_v3\(calls, Method::(\w+), "([^"]+)"')
 QUICK = re.compile(r'calls\.write_quick\("([^"]+)"')
 PREFIXED = re.compile(r'calls\.add(?:_raw)?\(Method::(\w+), (?:prefix \+ )?"([^"]+)"')
 
@@ -26,6 +27,9 @@ def calls_of_sources() -> list[tuple[str, str]]:
         found += [
             (method.upper(), f"/api/2.0/mlflow/{call}") for method, call in ADDED.findall(text)
         ]
+        found += [
+            (method.upper(), f"/api/3.0/mlflow/{call}") for method, call in ADDED_V3.findall(text)
+        ]
         found += [("POST", f"/api/2.0/mlflow/{call}") for call in QUICK.findall(text)]
         if path.name == "traces.cc":
             found.append(("POST", "/api/3.0/mlflow/traces"))
@@ -34,7 +38,7 @@ def calls_of_sources() -> list[tuple[str, str]]:
         else:
             prefix = "/api/2.0/mlflow-artifacts"
         for method, call in PREFIXED.findall(text):
-            if call.startswith(("/ajax-api", "/get-artifact", "/model-versions", "/version")):
+            if call.startswith(("/ajax-api", "/get-artifact", "/model-versions", "/v")):
                 found.append((method.upper(), call))
             elif path.name in ("traces.cc", "artifacts.cc", "artifact_parts.cc"):
                 found.append((method.upper(), prefix + call))

@@ -59,6 +59,23 @@ json info_of(const OtlpSpan& span, std::int64_t project) {
           {"tags", {{"mlflow.traceName", span.body.value("name", "")}}}};
 }
 
+// Those of before, and after them those of `after` that are new.
+void keep_assessments(const json& before, json& after) {
+  json kept = before.value("assessments", json::array());
+  for (json& assessment : after["assessments"]) {
+    const auto is_same = [&](const json& other) {
+      return other.at("assessment_id") == assessment.at("assessment_id");
+    };
+    if (std::ranges::none_of(kept, is_same)) {
+      kept.push_back(std::move(assessment));
+    }
+  }
+  after["assessments"] = std::move(kept);
+  if (after["assessments"].empty()) {
+    after.erase("assessments");
+  }
+}
+
 Result<void> put_span(Database& database, std::int64_t project, const OtlpSpan& span) {
   KEDGE_TRY(
       database.run("INSERT INTO trace_spans (trace, span, start_ns, body) VALUES ($1, $2, $3, $4)"
@@ -70,10 +87,14 @@ Result<void> put_span(Database& database, std::int64_t project, const OtlpSpan& 
   const bool is_told =
       trace && trace->info.value("tags", json::object()).contains("mlflow.artifactLocation");
   if (!trace || (span.is_root && !is_told)) {
-    trace = Trace{.id = span.trace_id,
-                  .project = project,
-                  .time_ms = static_cast<std::int64_t>(span.start_ns / 1'000'000),
-                  .info = info_of(span, project)};
+    Trace fresh{.id = span.trace_id,
+                .project = project,
+                .time_ms = static_cast<std::int64_t>(span.start_ns / 1'000'000),
+                .info = info_of(span, project)};
+    if (trace) {
+      keep_assessments(trace->info, fresh.info);
+    }
+    trace = std::move(fresh);
   }
   trace->info["tags"]["mlflow.trace.spansLocation"] = "TRACKING_STORE";
   return write_trace(database, *trace);
@@ -90,6 +111,7 @@ Result<void> Traces::put(const Trace& trace) {
         merged.update(trace.info.value(group, json::object()));
         whole.info[group] = std::move(merged);
       }
+      keep_assessments(before->info, whole.info);
     }
     return write_trace(database, whole);
   });

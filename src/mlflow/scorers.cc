@@ -1,0 +1,217 @@
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "mlflow/internal/experiments.h"
+#include "mlflow/internal/objects.h"
+
+namespace kedge::mlflow {
+namespace {
+
+using nlohmann::json;
+using server::Method;
+using server::Response;
+using store::Database;
+using store::Object;
+using store::Objects;
+
+constexpr std::string_view kKind = "mlflow.scorer";
+constexpr std::string_view kGatewayPrefix = "gateway:/";
+
+// One object has all versions of a scorer, the oldest first.
+json& versions_of(Object& scorer) {
+  return scorer.body["versions"];
+}
+
+json render(const Object& scorer, const json& version) {
+  return {{"experiment_id", parse_integer(scorer.parent).value_or(0)},
+          {"scorer_name", scorer.name},
+          {"scorer_id", scorer.id},
+          {"scorer_version", version.at("version")},
+          {"serialized_scorer", version.at("serialized_scorer")},
+          {"creation_time", version.at("creation_time")}};
+}
+
+std::string not_found(const std::string& experiment, const std::string& name,
+                      const std::optional<std::int64_t>& version) {
+  return version
+             ? fmt::format("Scorer with name '{}' and version {} not found for experiment {}.",
+                           name, *version, experiment)
+             : fmt::format("Scorer with name '{}' not found for experiment {}.", name, experiment);
+}
+
+// The model that judges, wherever a scorer's kind keeps it; empty: none.
+std::string model_of(const json& scorer) {
+  for (const char* group : {"instructions_judge_pydantic_data", "builtin_scorer_pydantic_data",
+                            "third_party_scorer_data"}) {
+    const auto found = scorer.find(group);
+    if (found != scorer.end() && found->is_object() && found->contains("model") &&
+        found->at("model").is_string()) {
+      return found->at("model").get<std::string>();
+    }
+  }
+  const auto memory = scorer.find("memory_augmented_judge_data");
+  if (memory != scorer.end() && memory->is_object() && memory->contains("base_judge") &&
+      memory->at("base_judge").is_object()) {
+    return model_of(memory->at("base_judge"));
+  }
+  return {};
+}
+
+Outcome<void> check_scorer(const std::string& name, const std::string& text) {
+  if (name.find_first_not_of(" \t\r\n") == std::string::npos) {
+    return refuse("Scorer name cannot be empty or contain only whitespace.");
+  }
+  const auto scorer = json::parse(text, nullptr, false);
+  if (!scorer.is_object()) {
+    return refuse("serialized_scorer must be valid JSON");
+  }
+  // Whoever reads it would run that source.
+  if (scorer.contains("call_source") && !scorer.at("call_source").is_null()) {
+    return refuse(
+        "Registering scorers created with the @scorer decorator is not supported outside of "
+        "Databricks tracking environments due to security reasons: their source is run by those "
+        "who load them.");
+  }
+  if (const std::string model = model_of(scorer); model.starts_with(kGatewayPrefix)) {
+    return refuse(Code::ResourceDoesNotExist, fmt::format("GatewayEndpoint not found (name='{}')",
+                                                          model.substr(kGatewayPrefix.size())));
+  }
+  return {};
+}
+
+Outcome<store::Project> load_active_experiment(const Call& call) {
+  auto project = KEDGE_TRY(load_experiment(call));
+  KEDGE_TRY(check_active(project));
+  return project;
+}
+
+Outcome<Response> add_version(const Call& call) {
+  const std::string name = KEDGE_TRY(call.fields.need_text("name"));
+  const std::string text = KEDGE_TRY(call.fields.need_text("serialized_scorer"));
+  const auto project = KEDGE_TRY(load_active_experiment(call));
+  KEDGE_TRY(check_scorer(name, text));
+  const std::string experiment = std::to_string(project.id);
+  const Object fresh{.kind = std::string(kKind),
+                     .id = make_id(),
+                     .project = project.id,
+                     .parent = experiment,
+                     .name = name,
+                     .created_us = call.api.now_us(),
+                     .body = {{"versions", json::array()}}};
+  json version = {{"serialized_scorer", text}, {"creation_time", to_ms(fresh.created_us)}};
+  Object scorer;
+  KEDGE_TRY(call.api.store.change([&](Database& database) -> Result<void> {
+    Objects objects(database);
+    scorer = KEDGE_TRY(objects.find_named(kKind, experiment, name)).value_or(fresh);
+    json& versions = versions_of(scorer);
+    version["version"] = versions.empty() ? 1 : versions.back()["version"].get<std::int64_t>() + 1;
+    versions.push_back(version);
+    return objects.put(scorer);
+  }));
+  return reply({{"version", version["version"]},
+                {"scorer_id", scorer.id},
+                {"experiment_id", experiment},
+                {"name", name},
+                {"serialized_scorer", text},
+                {"creation_time", version["creation_time"]}});
+}
+
+// The newest version of each.
+Outcome<Response> list(const Call& call) {
+  const std::string experiment = KEDGE_TRY(call.fields.text("experiment_id"));
+  if (!experiment.empty()) {
+    KEDGE_TRY(load_active_experiment(call));
+  }
+  auto scorers = KEDGE_TRY(
+      list_objects(call, kKind, experiment.empty() ? std::nullopt : std::optional(experiment)));
+  std::ranges::sort(scorers, {}, [](const Object& scorer) {
+    return std::pair(scorer.project.value_or(0), scorer.name);
+  });
+  json body = json::object();
+  for (Object& scorer : scorers) {
+    const auto project = load_experiment(call, scorer.parent);
+    if (project && check_active(*project) && !versions_of(scorer).empty()) {
+      body["scorers"].push_back(render(scorer, versions_of(scorer).back()));
+    }
+  }
+  return reply(body);
+}
+
+Outcome<Object> load_scorer(const Call& call) {
+  const auto project = KEDGE_TRY(load_active_experiment(call));
+  const std::string experiment = std::to_string(project.id);
+  const std::string name = KEDGE_TRY(call.fields.need_text("name"));
+  std::optional<Object> scorer;
+  KEDGE_TRY(call.api.store.read([&](Database& database) -> Result<void> {
+    scorer = KEDGE_TRY(Objects(database).find_named(kKind, experiment, name));
+    return {};
+  }));
+  if (!scorer || versions_of(*scorer).empty()) {
+    return refuse(Code::ResourceDoesNotExist, not_found(experiment, name, std::nullopt));
+  }
+  return std::move(*scorer);
+}
+
+Outcome<Response> list_versions(const Call& call) {
+  Object scorer = KEDGE_TRY(load_scorer(call));
+  json body = json::object();
+  for (const json& version : versions_of(scorer)) {
+    body["scorers"].push_back(render(scorer, version));
+  }
+  return reply(body);
+}
+
+Outcome<Response> get(const Call& call) {
+  Object scorer = KEDGE_TRY(load_scorer(call));
+  const auto asked = KEDGE_TRY(call.fields.find_integer("version"));
+  const json& versions = versions_of(scorer);
+  const auto found = std::ranges::find_if(
+      versions, [&](const json& version) { return !asked || version.at("version") == *asked; });
+  if (found == versions.end()) {
+    return refuse(Code::ResourceDoesNotExist, not_found(scorer.parent, scorer.name, asked));
+  }
+  return reply({{"scorer", render(scorer, asked ? *found : versions.back())}});
+}
+
+Outcome<Response> remove(const Call& call) {
+  const Object scorer = KEDGE_TRY(load_scorer(call));
+  const auto asked = KEDGE_TRY(call.fields.find_integer("version"));
+  if (!asked) {
+    KEDGE_TRY(call.api.store.change([&](Database& database) -> Result<void> {
+      return Objects(database).remove(kKind, scorer.id);
+    }));
+    return reply_empty();
+  }
+  const std::string missing = not_found(scorer.parent, scorer.name, asked);
+  KEDGE_TRY(edit_object(call, kKind, scorer.id, missing, [&](json& body) -> Result<void> {
+    json left = json::array();
+    for (const json& version : body["versions"]) {
+      if (version.at("version") != *asked) {
+        left.push_back(version);
+      }
+    }
+    if (left.size() == body["versions"].size()) {
+      return fail(ErrorKind::NotFound, missing);
+    }
+    body["versions"] = std::move(left);
+    return {};
+  }));
+  return reply_empty();
+}
+
+}  // namespace
+
+void add_scorer_calls(Calls& calls) {
+  write_v3(calls, Method::Post, "scorers/register", add_version);
+  read_v3(calls, Method::Get, "scorers/list", list);
+  read_v3(calls, Method::Get, "scorers/versions", list_versions);
+  read_v3(calls, Method::Get, "scorers/get", get);
+  write_v3(calls, Method::Delete, "scorers/delete", remove);
+}
+
+}  // namespace kedge::mlflow
