@@ -5,6 +5,7 @@
 #include "core/log.h"
 #include "mlflow/internal/artifact_parts.h"
 #include "mlflow/internal/call.h"
+#include "mlflow/internal/gateway.h"
 #include "mlflow/internal/objects.h"
 #include "mlflow/internal/state.h"
 
@@ -37,6 +38,9 @@ void add_routes(server::Router& router, const server::Api& api, const Options& o
   add_registered_model_calls(calls);
   add_model_version_calls(calls);
   add_user_calls(calls);
+  add_gateway_secret_calls(calls);
+  add_gateway_model_calls(calls);
+  add_gateway_endpoint_calls(calls);
   add_info_calls(calls);  // also answers for every path that nobody took
 }
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "mlflow/internal/experiments.h"
+#include "mlflow/internal/gateway.h"
 #include "mlflow/internal/objects.h"
 
 namespace kedge::mlflow {
@@ -62,7 +63,7 @@ std::string model_of(const json& scorer) {
   return {};
 }
 
-Outcome<void> check_scorer(const std::string& name, const std::string& text) {
+Outcome<void> check_scorer(const Call& call, const std::string& name, const std::string& text) {
   if (name.find_first_not_of(" \t\r\n") == std::string::npos) {
     return refuse("Scorer name cannot be empty or contain only whitespace.");
   }
@@ -78,8 +79,7 @@ Outcome<void> check_scorer(const std::string& name, const std::string& text) {
         "who load them.");
   }
   if (const std::string model = model_of(scorer); model.starts_with(kGatewayPrefix)) {
-    return refuse(Code::ResourceDoesNotExist, fmt::format("GatewayEndpoint not found (name='{}')",
-                                                          model.substr(kGatewayPrefix.size())));
+    KEDGE_TRY(load_named_gateway(call, kEndpointKey, model.substr(kGatewayPrefix.size())));
   }
   return {};
 }
@@ -94,7 +94,7 @@ Outcome<Response> add_version(const Call& call) {
   const std::string name = KEDGE_TRY(call.fields.need_text("name"));
   const std::string text = KEDGE_TRY(call.fields.need_text("serialized_scorer"));
   const auto project = KEDGE_TRY(load_active_experiment(call));
-  KEDGE_TRY(check_scorer(name, text));
+  KEDGE_TRY(check_scorer(call, name, text));
   const std::string experiment = std::to_string(project.id);
   const Object fresh{.kind = std::string(kKind),
                      .id = make_id(),

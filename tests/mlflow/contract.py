@@ -16,6 +16,7 @@ from evaluation_calls import (  # noqa: F401
     ObjectLoginTest,
     ScorerTest,
 )
+from gateway_calls import GatewaySecretTest, NoPassphraseTest  # noqa: F401
 from model_calls import (  # noqa: F401
     LoggedModelTest,
     LoginTest,

@@ -16,6 +16,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ADDED = re.compile(r'calls\.(?:read|write)\(Method::(\w+), "([^"]+)"')
 ADDED_V3 = re.compile(r'(?:read|write)_v3\(calls, Method::(\w+), "([^"]+)"')
+GATEWAY = re.compile(r'(?:read|write)_gateway\(calls, Method::(\w+), "([^"]+)"')
 QUICK = re.compile(r'calls\.write_quick\("([^"]+)"')
 PREFIXED = re.compile(r'calls\.add(?:_raw)?\(Method::(\w+), (?:prefix \+ )?"([^"]+)"')
 
@@ -29,6 +30,10 @@ def calls_of_sources() -> list[tuple[str, str]]:
         ]
         found += [
             (method.upper(), f"/api/3.0/mlflow/{call}") for method, call in ADDED_V3.findall(text)
+        ]
+        found += [
+            (method.upper(), f"/api/3.0/mlflow/gateway/{call}")
+            for method, call in GATEWAY.findall(text)
         ]
         found += [("POST", f"/api/2.0/mlflow/{call}") for call in QUICK.findall(text)]
         if path.name == "traces.cc":

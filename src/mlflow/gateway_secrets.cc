@@ -1,0 +1,181 @@
+#include <cstdlib>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "mlflow/internal/gateway.h"
+#include "server/sealed_text.h"
+
+namespace kedge::mlflow {
+namespace {
+
+using nlohmann::json;
+using server::Method;
+using server::Response;
+using store::Database;
+using store::Object;
+using store::Objects;
+
+// The same variable as MLflow's own server has. There it has a default that everybody knows.
+constexpr const char* kPassphrase = "MLFLOW_CRYPTO_KEK_PASSPHRASE";
+// A text that opens with the passphrase of all secrets.
+constexpr std::string_view kCheckKind = "mlflow.gateway.check";
+constexpr std::size_t kShortest = 8;  // of values of which a part is shown
+
+std::string find_passphrase() {
+  const char* value = std::getenv(kPassphrase);
+  return value == nullptr ? "" : value;
+}
+
+// Secrets of two passphrases in one store would be found out when it is too late.
+Outcome<void> check_passphrase(const Call& call, const std::string& passphrase) {
+  if (const auto check = KEDGE_TRY(find_object(call, kCheckKind, ""))) {
+    if (!server::open_text(check->body.at("sealed").get<std::string>(), passphrase, kCheckKind)) {
+      return refuse(Code::InvalidState,
+                    fmt::format("{} is not the passphrase that the secrets here were sealed with",
+                                kPassphrase));
+    }
+    return {};
+  }
+  const std::string sealed = KEDGE_TRY(server::seal_text("kedge", passphrase, kCheckKind));
+  KEDGE_TRY(put_object(call, {.kind = std::string(kCheckKind), .body = {{"sealed", sealed}}}));
+  return {};
+}
+
+Outcome<std::string> need_passphrase(const Call& call) {
+  std::string passphrase = find_passphrase();
+  if (passphrase.empty()) {
+    return refuse(Code::InvalidState,
+                  fmt::format("This server keeps no secrets: it was started without {}, the "
+                              "passphrase that they are sealed with",
+                              kPassphrase));
+  }
+  KEDGE_TRY(check_passphrase(call, passphrase));
+  return passphrase;
+}
+
+std::string mask(const std::string& value) {
+  return value.size() < kShortest ? "***"
+                                  : value.substr(0, 3) + "..." + value.substr(value.size() - 4);
+}
+
+// An object of texts; nothing where the field is not there.
+Outcome<std::optional<json>> read_map(const Call& call, std::string_view name) {
+  const auto fields = KEDGE_TRY(call.fields.find_object(name));
+  if (!fields) {
+    return std::nullopt;
+  }
+  for (const auto& [key, value] : fields->object().items()) {
+    if (!value.is_string()) {
+      return refuse(
+          fmt::format("Invalid value for parameter '{}' supplied: each must be a text", name));
+    }
+  }
+  return fields->object();
+}
+
+// The values, sealed, and what is shown of them.
+Outcome<void> seal_values(const Call& call, const json& values, Object& secret) {
+  const std::string passphrase = KEDGE_TRY(need_passphrase(call));
+  secret.body["sealed"] = KEDGE_TRY(server::seal_text(server::dump(values), passphrase, secret.id));
+  json masked = json::object();
+  for (const auto& [key, value] : values.items()) {
+    masked[key] = mask(value.get<std::string>());
+  }
+  secret.body["shown"]["masked_values"] = std::move(masked);
+  return {};
+}
+
+Outcome<void> set_auth(const Call& call, Object& secret) {
+  if (const auto auth = KEDGE_TRY(read_map(call, "auth_config"))) {
+    secret.body["shown"].erase("auth_config");
+    if (!auth->empty()) {
+      secret.body["shown"]["auth_config"] = *auth;
+    }
+  }
+  return {};
+}
+
+Outcome<Response> create(const Call& call) {
+  const std::string name = KEDGE_TRY(call.fields.need_text("secret_name"));
+  const auto values = KEDGE_TRY(read_map(call, "secret_value"));
+  if (!values || values->empty()) {
+    return std::unexpected(missing("secret_value"));
+  }
+  Object secret{.kind = std::string(kSecretKind),
+                .id = "s-" + make_id(),
+                .name = name,
+                .created_us = call.api.now_us()};
+  json shown = KEDGE_TRY(creation_facts(call));
+  shown["secret_id"] = secret.id;
+  shown["secret_name"] = name;
+  if (const std::string provider = KEDGE_TRY(call.fields.text("provider")); !provider.empty()) {
+    shown["provider"] = provider;
+  }
+  secret.body["shown"] = std::move(shown);
+  KEDGE_TRY(set_auth(call, secret));
+  KEDGE_TRY(seal_values(call, *values, secret));
+  KEDGE_TRY(put_named(call, secret, "Secret"));
+  return reply({{"secret", secret.body["shown"]}});
+}
+
+Outcome<Response> get(const Call& call) {
+  return reply({{"secret", KEDGE_TRY(load_gateway(call, kSecretKey)).body["shown"]}});
+}
+
+Outcome<Response> update(const Call& call) {
+  Object secret =
+      KEDGE_TRY(load_gateway(call, kSecretKey, KEDGE_TRY(call.fields.need_text("secret_id"))));
+  if (const auto values = KEDGE_TRY(read_map(call, "secret_value")); values && !values->empty()) {
+    KEDGE_TRY(seal_values(call, *values, secret));
+  }
+  KEDGE_TRY(set_auth(call, secret));
+  KEDGE_TRY(mark_updated(call, secret.body["shown"]));
+  KEDGE_TRY(edit_object(call, kSecretKind, secret.id, "GatewaySecret not found",
+                        [&](json& body) -> Result<void> {
+                          body = secret.body;
+                          return {};
+                        }));
+  return reply({{"secret", secret.body["shown"]}});
+}
+
+Outcome<Response> remove(const Call& call) {
+  const Object secret =
+      KEDGE_TRY(load_gateway(call, kSecretKey, KEDGE_TRY(call.fields.need_text("secret_id"))));
+  KEDGE_TRY(call.api.store.change([&](Database& database) -> Result<void> {
+    return Objects(database).remove(kSecretKind, secret.id);
+  }));
+  return reply_empty();
+}
+
+Outcome<Response> list(const Call& call) {
+  const std::string provider = KEDGE_TRY(call.fields.text("provider"));
+  json body = json::object();
+  for (Object& secret : KEDGE_TRY(list_objects(call, kSecretKind))) {
+    json& shown = secret.body["shown"];
+    if (provider.empty() || shown.value("provider", "") == provider) {
+      body["secrets"].push_back(std::move(shown));
+    }
+  }
+  return reply(body);
+}
+
+Outcome<Response> config(const Call& call) {
+  (void)call;
+  return reply(
+      {{"secrets_available", !find_passphrase().empty()}, {"using_default_passphrase", false}});
+}
+
+}  // namespace
+
+void add_gateway_secret_calls(Calls& calls) {
+  write_gateway(calls, Method::Post, "secrets/create", create);
+  write_gateway(calls, Method::Get, "secrets/get", get);
+  write_gateway(calls, Method::Post, "secrets/update", update);
+  write_gateway(calls, Method::Delete, "secrets/delete", remove);
+  write_gateway(calls, Method::Get, "secrets/list", list);
+  read_gateway(calls, Method::Get, "secrets/config", config);
+}
+
+}  // namespace kedge::mlflow

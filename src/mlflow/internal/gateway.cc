@@ -1,0 +1,100 @@
+#include "mlflow/internal/gateway.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace kedge::mlflow {
+
+using nlohmann::json;
+using store::Database;
+using store::Object;
+using store::Objects;
+
+namespace {
+
+void add(Calls& calls, server::Method method, std::string_view path, server::RouteOptions options,
+         CallHandler handler) {
+  options.is_scoped = false;
+  calls.add(method, fmt::format("/api/3.0/mlflow/gateway/{}", path), options, handler);
+  calls.add(method, fmt::format("/ajax-api/3.0/mlflow/gateway/{}", path), options, handler);
+}
+
+}  // namespace
+
+void read_gateway(Calls& calls, server::Method method, std::string_view path, CallHandler handler) {
+  add(calls, method, path, read_options(), handler);
+}
+
+void write_gateway(Calls& calls, server::Method method, std::string_view path,
+                   CallHandler handler) {
+  add(calls, method, path, write_options(), handler);
+}
+
+Outcome<Object> load_gateway(const Call& call, const GatewayKey& key, const std::string& id) {
+  auto found = KEDGE_TRY(find_object(call, key.kind, id));
+  if (!found) {
+    return refuse(Code::ResourceDoesNotExist,
+                  fmt::format("{} not found ({}='{}')", key.what, key.id_field, id));
+  }
+  return std::move(*found);
+}
+
+Outcome<Object> load_named_gateway(const Call& call, const GatewayKey& key,
+                                   const std::string& name) {
+  std::optional<Object> found;
+  KEDGE_TRY(call.api.store.read([&](Database& database) -> Result<void> {
+    found = KEDGE_TRY(Objects(database).find_named(key.kind, "", name));
+    return {};
+  }));
+  if (!found) {
+    return refuse(Code::ResourceDoesNotExist,
+                  fmt::format("{} not found ({}='{}')", key.what, key.name_field, name));
+  }
+  return std::move(*found);
+}
+
+Outcome<Object> load_gateway(const Call& call, const GatewayKey& key) {
+  const std::string id = KEDGE_TRY(call.fields.text(key.id_field));
+  const std::string name = KEDGE_TRY(call.fields.text(key.name_field));
+  if (id.empty() == name.empty()) {
+    return refuse(
+        fmt::format("Exactly one of {} or {} must be provided", key.id_field, key.name_field));
+  }
+  return id.empty() ? load_named_gateway(call, key, name) : load_gateway(call, key, id);
+}
+
+Outcome<void> put_named(const Call& call, const Object& object, std::string_view what) {
+  bool is_taken = false;
+  KEDGE_TRY(call.api.store.change([&](Database& database) -> Result<void> {
+    Objects objects(database);
+    const auto other = KEDGE_TRY(objects.find_named(object.kind, "", object.name));
+    is_taken = other && other->id != object.id;
+    return is_taken ? Result<void>() : objects.put(object);
+  }));
+  if (is_taken) {
+    return refuse(Code::ResourceAlreadyExists,
+                  fmt::format("{} with name '{}' already exists", what, object.name));
+  }
+  return {};
+}
+
+Outcome<json> creation_facts(const Call& call) {
+  const std::int64_t now_ms = to_ms(call.api.now_us());
+  json facts = {{"created_at", now_ms}, {"last_updated_at", now_ms}};
+  if (const std::string user = KEDGE_TRY(call.fields.text("created_by")); !user.empty()) {
+    facts["created_by"] = user;
+    facts["last_updated_by"] = user;
+  }
+  return facts;
+}
+
+Outcome<void> mark_updated(const Call& call, json& body) {
+  body["last_updated_at"] = to_ms(call.api.now_us());
+  if (const std::string user = KEDGE_TRY(call.fields.text("updated_by")); !user.empty()) {
+    body["last_updated_by"] = user;
+  }
+  return {};
+}
+
+}  // namespace kedge::mlflow
