@@ -4,13 +4,12 @@
 #include <string>
 #include <string_view>
 
-#include <fmt/format.h>
 #include <sys/random.h>
 
+#include "core/hex.h"
 #include "core/result.h"
 
 namespace kedge {
-namespace {
 
 std::string make_random_bytes(std::size_t count) {
   std::string bytes(count, '\0');
@@ -19,14 +18,8 @@ std::string make_random_bytes(std::size_t count) {
   return bytes;
 }
 
-}  // namespace
-
 std::string make_random_hex(std::size_t bytes) {
-  std::string hex;
-  for (const char c : make_random_bytes(bytes)) {
-    hex += fmt::format("{:02x}", static_cast<unsigned>(static_cast<unsigned char>(c)));
-  }
-  return hex;
+  return render_hex(make_random_bytes(bytes));
 }
 
 std::string make_random_word(std::size_t letters) {

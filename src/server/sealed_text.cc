@@ -1,6 +1,5 @@
 #include "server/sealed_text.h"
 
-#include <charconv>
 #include <cstddef>
 #include <memory>
 
@@ -33,18 +32,8 @@ unsigned char* bytes_of(std::string& text, std::size_t from = 0) {
   return reinterpret_cast<unsigned char*>(text.data()) + from;
 }
 
-std::string from_hex(std::string_view hex) {
-  std::string bytes;
-  for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
-    int value = 0;
-    std::from_chars(hex.data() + i, hex.data() + i + 2, value, 16);
-    bytes += static_cast<char>(value);
-  }
-  return bytes;
-}
-
 std::string make_key(std::string_view passphrase, std::string_view salt) {
-  return from_hex(scrypt_hex(passphrase, salt, {}, kKeyBytes));
+  return scrypt(passphrase, salt, {}, kKeyBytes);
 }
 
 Error not_sealed() {
@@ -55,8 +44,8 @@ Error not_sealed() {
 
 Result<std::string> seal_text(std::string_view text, std::string_view passphrase,
                               std::string_view about) {
-  const std::string salt = from_hex(make_random_hex(kSaltBytes));
-  const std::string nonce = from_hex(make_random_hex(kNonceBytes));
+  const std::string salt = make_random_bytes(kSaltBytes);
+  const std::string nonce = make_random_bytes(kNonceBytes);
   const std::string key = make_key(passphrase, salt);
   const Context context(EVP_CIPHER_CTX_new());
   std::string cipher(text.size(), '\0');

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "core/base64.h"
+#include "core/hex.h"
 #include "core/utf8.h"
 
 namespace kedge::mlflow {
@@ -109,14 +110,6 @@ bool read_message(std::string_view bytes, const Visit& visit) {
   return !reader.is_broken();
 }
 
-std::string hex(std::string_view bytes) {
-  std::string text;
-  for (const char byte : bytes) {
-    text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
-  }
-  return text;
-}
-
 class SpanReader {
  public:
   bool is_good() const { return is_good_; }
@@ -130,11 +123,11 @@ class SpanReader {
     read(bytes, [&](const WireField& field) {
       switch (field.number) {
         case 1:
-          span.trace_id = "tr-" + hex(field.bytes);
+          span.trace_id = "tr-" + render_hex(field.bytes);
           body["trace_id"] = encode_base64(field.bytes);
           break;
         case 2:
-          span.span_id = hex(field.bytes);
+          span.span_id = render_hex(field.bytes);
           body["span_id"] = encode_base64(field.bytes);
           break;
         case 4:

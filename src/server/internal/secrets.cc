@@ -9,19 +9,12 @@
 #include <openssl/evp.h>
 
 #include "core/hash.h"
+#include "core/hex.h"
 #include "core/random_text.h"
 #include "core/result.h"
 
 namespace kedge::server {
 namespace {
-
-std::string to_hex(std::string_view bytes) {
-  std::string hex;
-  for (const char c : bytes) {
-    hex += fmt::format("{:02x}", static_cast<unsigned>(static_cast<unsigned char>(c)));
-  }
-  return hex;
-}
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
@@ -59,8 +52,8 @@ std::string sha256_hex(std::string_view text) {
   return hash.finish_hex();
 }
 
-std::string scrypt_hex(std::string_view password, std::string_view salt, ScryptCost cost,
-                       std::size_t bytes) {
+std::string scrypt(std::string_view password, std::string_view salt, ScryptCost cost,
+                   std::size_t bytes) {
   std::string key(bytes, '\0');
   constexpr std::uint64_t kMaxMemory = 256ULL << 20U;
   const int done = ::EVP_PBE_scrypt(
@@ -69,14 +62,14 @@ std::string scrypt_hex(std::string_view password, std::string_view salt, ScryptC
       static_cast<std::uint64_t>(cost.p), kMaxMemory, reinterpret_cast<unsigned char*>(key.data()),
       key.size());
   KEDGE_CHECK(done == 1, "scrypt cannot run with these costs");
-  return to_hex(key);
+  return key;
 }
 
 std::string hash_password(std::string_view password) {
   const ScryptCost cost;
   const std::string salt = make_random_hex(16);
   return fmt::format("scrypt${}${}${}${}${}", cost.log2_n, cost.r, cost.p, salt,
-                     scrypt_hex(password, salt, cost, kHashBytes));
+                     render_hex(scrypt(password, salt, cost, kHashBytes)));
 }
 
 bool is_password(std::string_view password, std::string_view hashed) {
@@ -85,7 +78,7 @@ bool is_password(std::string_view password, std::string_view hashed) {
     return false;
   }
   const ScryptCost cost{to_int(parts[1]), to_int(parts[2]), to_int(parts[3])};
-  const std::string hash = scrypt_hex(password, parts[4], cost, kHashBytes);
+  const std::string hash = render_hex(scrypt(password, parts[4], cost, kHashBytes));
   return hash.size() == parts[5].size() &&
          ::CRYPTO_memcmp(hash.data(), parts[5].data(), hash.size()) == 0;
 }

@@ -16,14 +16,14 @@ std::string sha256_hex(std::string_view text);
 std::string hash_password(std::string_view password);
 bool is_password(std::string_view password, std::string_view hashed);
 
-// scrypt itself (RFC 7914), as hex.
+// scrypt itself (RFC 7914).
 struct ScryptCost {
   int log2_n = 15;
   int r = 8;
   int p = 1;
 };
 
-std::string scrypt_hex(std::string_view password, std::string_view salt, ScryptCost cost,
-                       std::size_t bytes);
+std::string scrypt(std::string_view password, std::string_view salt, ScryptCost cost,
+                   std::size_t bytes);
 
 }  // namespace kedge::server

@@ -8,6 +8,7 @@
 
 #include "core/base64.h"
 #include "core/hash.h"
+#include "core/hex.h"
 #include "core/md5.h"
 #include "store/series.h"
 #include "wandb/internal/artifact_nodes.h"

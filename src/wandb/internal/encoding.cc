@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <ctime>
@@ -16,6 +15,7 @@
 
 #include "core/base64.h"
 #include "core/hash.h"
+#include "core/hex.h"
 #include "core/md5.h"
 
 namespace kedge::wandb {
@@ -32,27 +32,6 @@ std::string sha256_hex(std::string_view text) {
 }
 
 }  // namespace
-
-std::string hex(std::string_view bytes) {
-  std::string text;
-  for (const char c : bytes) {
-    text += fmt::format("{:02x}", static_cast<unsigned char>(c));
-  }
-  return text;
-}
-
-std::optional<std::string> parse_hex(std::string_view text) {
-  std::string bytes;
-  for (std::size_t i = 0; i + 1 < text.size(); i += 2) {
-    unsigned value = 0;
-    const auto parsed = std::from_chars(text.data() + i, text.data() + i + 2, value, 16);
-    if (parsed.ec != std::errc{} || parsed.ptr != text.data() + i + 2) {
-      return std::nullopt;
-    }
-    bytes += static_cast<char>(value);
-  }
-  return text.size() % 2 == 0 ? std::optional(bytes) : std::nullopt;
-}
 
 Result<std::string> md5_of_file(const Path& path) {
   const OwnedFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));

@@ -14,9 +14,6 @@
 
 namespace kedge::wandb {
 
-std::string hex(std::string_view bytes);
-std::optional<std::string> parse_hex(std::string_view text);
-
 // The MD5 of a file or of bytes, in base64, as clients name contents.
 Result<std::string> md5_of_file(const Path& path);
 std::string md5_of(std::string_view bytes);
