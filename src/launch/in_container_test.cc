@@ -11,14 +11,14 @@ using testing::HasSubstr;
 
 JobSpec spec_for(const std::string& image) {
   JobSpec spec;
-  spec.folder = "/home/ada/work";
+  spec.folder = "/data/ada";
   spec.wants.container = image;
   return spec;
 }
 
 SubmissionPlace some_place() {
   SubmissionPlace place;
-  place.folder = "/home/ada/work/jobs/k";
+  place.folder = "/data/ada/jobs/k";
   place.kedge = "/opt/tools/kedge";
   return place;
 }
@@ -27,9 +27,9 @@ SubmissionPlace some_place() {
 TEST(InContainer, the_images_own_kedge_comes_first) {
   const auto words = in_container(spec_for("catdog.sif"), some_place(),
                                   {"/opt/tools/kedge", "task", "--", "/opt/tools/kedge", "train"});
-  EXPECT_THAT(words, ElementsAre("apptainer", "exec", "--bind", "/home/ada/work:/home/ada/work",
-                                 "--bind", "/home/ada/work/jobs/k:/home/ada/work/jobs/k", "--bind",
-                                 "/opt/tools:/opt/tools", "--pwd", "/home/ada/work", "catdog.sif",
+  EXPECT_THAT(words, ElementsAre("apptainer", "exec", "--bind", "/data/ada:/data/ada", "--bind",
+                                 "/data/ada/jobs/k:/data/ada/jobs/k", "--bind",
+                                 "/opt/tools:/opt/tools", "--pwd", "/data/ada", "catdog.sif",
                                  "/bin/sh", "-c", "PATH=$PATH:/opt/tools; export PATH; exec \"$@\"",
                                  "sh", "kedge", "task", "--", "kedge", "train"));
 }
