@@ -158,13 +158,8 @@ Outcome<Response> remove(const Call& call) {
     if (json* other = find_in(info, found->value("overrides", "")); other != nullptr) {
       (*other)["valid"] = true;
     }
-    json left = json::array();
-    for (json& assessment : info["assessments"]) {
-      if (&assessment != found) {
-        left.push_back(std::move(assessment));
-      }
-    }
-    info["assessments"] = std::move(left);
+    std::erase_if(info["assessments"].get_ref<json::array_t&>(),
+                  [&](const json& assessment) { return assessment.at("assessment_id") == id; });
     return {};
   }));
   return reply_empty();

@@ -7,7 +7,6 @@
 
 #include "core/hash.h"
 #include "mlflow/internal/evaluation_datasets.h"
-#include "mlflow/internal/page_token.h"
 #include "mlflow/internal/runs.h"
 
 namespace kedge::mlflow {
@@ -215,15 +214,10 @@ Outcome<Response> list(const Call& call) {
   const Page page = KEDGE_TRY(read_page(call.fields, kUsualResults, kMostResults));
   const Object dataset = KEDGE_TRY(load_dataset(call, Need::Read));
   auto records = KEDGE_TRY(list_objects(call, kRecordKind, dataset.id));
-  const std::size_t end = std::min(records.size(), page.offset + page.limit);
-  json shown = json::array();
-  for (std::size_t i = page.offset; i < end; ++i) {
-    shown.push_back(std::move(records[i].body));
-  }
-  json body = {{"records", server::dump(shown)}};
-  if (end < records.size()) {
-    body["next_page_token"] = make_page_token(end);
-  }
+  json body = {{"records", json::array()}};
+  add_page(body, "records", page, records.size(),
+           [&](std::size_t i) { return std::move(records[i].body); });
+  body["records"] = server::dump(body["records"]);
   return reply(body);
 }
 

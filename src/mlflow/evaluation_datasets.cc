@@ -10,7 +10,6 @@
 #include "core/hash.h"
 #include "mlflow/internal/experiments.h"
 #include "mlflow/internal/filter.h"
-#include "mlflow/internal/page_token.h"
 #include "mlflow/internal/python_text.h"
 #include "mlflow/internal/runs.h"
 
@@ -190,14 +189,10 @@ Outcome<Response> remove_experiments(const Call& call) {
   KEDGE_TRY(load_dataset(call, Need::Write));
   const auto removed = KEDGE_TRY(call.fields.texts("experiment_ids"));
   const Object dataset = KEDGE_TRY(edit(call, [&](json& body) -> Result<void> {
-    json left = json::array();
-    for (const json& id : body["experiment_ids"]) {
-      if (std::ranges::find(removed, id.get<std::string>()) == removed.end()) {
-        left.push_back(id);
-      }
-    }
-    if (left.size() < body["experiment_ids"].size()) {
-      body["experiment_ids"] = std::move(left);
+    const auto is_removed = [&](const json& id) {
+      return std::ranges::find(removed, id.get<std::string>()) != removed.end();
+    };
+    if (std::erase_if(body["experiment_ids"].get_ref<json::array_t&>(), is_removed) > 0) {
       mark_changed(body, call.api.now_us());
     }
     return {};
@@ -210,10 +205,7 @@ bool matches(const Clause& clause, const json& body) {
     return matches_number(clause, body.at(clause.key).get<double>());
   }
   const json& group = clause.entity == Entity::Tag ? body.at("tags") : body;
-  const auto found = group.find(clause.key);
-  return matches_text(clause, found == group.end() ? std::nullopt
-                                                   : std::optional<std::string_view>(
-                                                         found->get_ref<const std::string&>()));
+  return matches_text(clause, find_text(group, clause.key));
 }
 
 bool belongs_to(const json& body, const std::vector<std::string>& experiments) {
@@ -260,13 +252,8 @@ Outcome<Response> search(const Call& call) {
     return false;
   });
   json body = json::object();
-  const std::size_t end = std::min(datasets.size(), page.offset + page.limit);
-  for (std::size_t i = page.offset; i < end; ++i) {
-    body["datasets"].push_back(render_dataset(datasets[i]));
-  }
-  if (end < datasets.size()) {
-    body["next_page_token"] = make_page_token(end);
-  }
+  add_page(body, "datasets", page, datasets.size(),
+           [&](std::size_t i) { return render_dataset(datasets[i]); });
   return reply(body);
 }
 

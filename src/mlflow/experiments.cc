@@ -10,7 +10,6 @@
 #include "mlflow/internal/call.h"
 #include "mlflow/internal/filter.h"
 #include "mlflow/internal/names.h"
-#include "mlflow/internal/page_token.h"
 #include "mlflow/internal/state.h"
 
 namespace kedge::mlflow {
@@ -252,12 +251,8 @@ Outcome<Response> search(const Call& call) {
     return false;
   });
   nlohmann::json body = nlohmann::json::object();
-  for (std::size_t i = page.offset; i < std::min(projects.size(), page.offset + page.limit); ++i) {
-    body["experiments"].push_back(render_experiment(with_root(call, projects[i])));
-  }
-  if (page.offset + page.limit < projects.size()) {
-    body["next_page_token"] = make_page_token(page.offset + page.limit);
-  }
+  add_page(body, "experiments", page, projects.size(),
+           [&](std::size_t i) { return render_experiment(with_root(call, projects[i])); });
   return reply(body);
 }
 

@@ -88,31 +88,32 @@ Outcome<std::string> need_experiment(const Call& call, const Object& endpoint) {
   return std::to_string(KEDGE_TRY(call.api.store.create_project(draft, call.api.now_us())).id);
 }
 
-// What both create and update may give besides the models.
-Outcome<void> read_facts(const Call& call, Object& endpoint) {
-  json& body = endpoint.body;
+// What both create and update may give besides the models, for an endpoint as it is.
+Outcome<json> read_facts(const Call& call, const Object& endpoint) {
+  json facts = json::object();
   if (const auto text = KEDGE_TRY(read_name(call.fields, "routing_strategy", kRoutings));
       !text.empty()) {
-    body["routing_strategy"] = text;
+    facts["routing_strategy"] = text;
   }
   if (const auto fallback = KEDGE_TRY(call.fields.find_object("fallback_config"))) {
-    body["fallback_config"] = json::object();
+    facts["fallback_config"] = json::object();
     if (const auto text = KEDGE_TRY(read_name(*fallback, "strategy", kFallbacks)); !text.empty()) {
-      body["fallback_config"]["strategy"] = text;
+      facts["fallback_config"]["strategy"] = text;
     }
     if (const auto most = KEDGE_TRY(fallback->find_integer("max_attempts"))) {
-      body["fallback_config"]["max_attempts"] = *most;
+      facts["fallback_config"]["max_attempts"] = *most;
     }
   }
-  body["usage_tracking"] =
-      KEDGE_TRY(call.fields.boolean("usage_tracking", body.value("usage_tracking", true)));
+  const bool is_tracked =
+      KEDGE_TRY(call.fields.boolean("usage_tracking", endpoint.body.value("usage_tracking", true)));
+  facts["usage_tracking"] = is_tracked;
   if (const std::string id = KEDGE_TRY(call.fields.text("experiment_id")); !id.empty()) {
     KEDGE_TRY(load_experiment(call, id));
-    body["experiment_id"] = id;
-  } else if (body["usage_tracking"] == true && !body.contains("experiment_id")) {
-    body["experiment_id"] = KEDGE_TRY(need_experiment(call, endpoint));
+    facts["experiment_id"] = id;
+  } else if (is_tracked && !endpoint.body.contains("experiment_id")) {
+    facts["experiment_id"] = KEDGE_TRY(need_experiment(call, endpoint));
   }
-  return {};
+  return facts;
 }
 
 Outcome<json> render_mapping(const Call& call, json mapping) {
@@ -160,8 +161,8 @@ Outcome<Response> create(const Call& call) {
                         {"name", endpoint.name},
                         {"model_mappings", std::move(mappings)},
                         {"tags", json::object()}});
-  KEDGE_TRY(read_facts(call, endpoint));
-  KEDGE_TRY(put_named(call, endpoint, "Endpoint"));
+  endpoint.body.update(KEDGE_TRY(read_facts(call, endpoint)));
+  KEDGE_TRY(put_named(call, kEndpointKey, endpoint));
   return answer(call, endpoint);
 }
 
@@ -174,15 +175,13 @@ Outcome<Response> update(const Call& call) {
   if (const std::string name = KEDGE_TRY(call.fields.text("name")); !name.empty()) {
     KEDGE_TRY(check_name(name));
     endpoint.name = name;
-    endpoint.body["name"] = name;
   }
+  json changes = KEDGE_TRY(read_facts(call, endpoint));
+  changes["name"] = endpoint.name;
   if (json mappings = KEDGE_TRY(read_mappings(call, endpoint.id)); !mappings.empty()) {
-    endpoint.body["model_mappings"] = std::move(mappings);
+    changes["model_mappings"] = std::move(mappings);
   }
-  KEDGE_TRY(read_facts(call, endpoint));
-  KEDGE_TRY(mark_updated(call, endpoint.body));
-  KEDGE_TRY(put_named(call, endpoint, "Endpoint"));
-  return answer(call, endpoint);
+  return answer(call, KEDGE_TRY(update_named(call, kEndpointKey, endpoint.id, std::move(changes))));
 }
 
 Outcome<Response> remove(const Call& call) {
@@ -246,18 +245,13 @@ Outcome<Response> attach(const Call& call) {
 Outcome<Response> detach(const Call& call) {
   const std::string model = KEDGE_TRY(call.fields.need_text("model_definition_id"));
   KEDGE_TRY(edit(call, [&](json& body) -> Result<void> {
-    json left = json::array();
-    for (const json& mapping : body["model_mappings"]) {
-      if (mapping.at("model_definition_id") != model) {
-        left.push_back(mapping);
-      }
-    }
-    if (left.size() == body["model_mappings"].size()) {
-      return fail(ErrorKind::NotFound,
-                  fmt::format("Model definition '{}' is not attached to the endpoint", model));
-    }
-    body["model_mappings"] = std::move(left);
-    return {};
+    const auto removed = std::erase_if(
+        body["model_mappings"].get_ref<json::array_t&>(),
+        [&](const json& mapping) { return mapping.at("model_definition_id") == model; });
+    return removed > 0
+               ? Result<void>()
+               : fail(ErrorKind::NotFound,
+                      fmt::format("Model definition '{}' is not attached to the endpoint", model));
   }));
   return reply_empty();
 }
@@ -306,9 +300,7 @@ Outcome<Response> unbind(const Call& call) {
   if (!KEDGE_TRY(find_object(call, kBindingKind, binding.id))) {
     return refuse(Code::ResourceDoesNotExist, "GatewayEndpointBinding not found");
   }
-  KEDGE_TRY(call.api.store.change([&](Database& database) -> Result<void> {
-    return Objects(database).remove(kBindingKind, binding.id);
-  }));
+  KEDGE_TRY(remove_object(call, kBindingKind, binding.id));
   return reply_empty();
 }
 

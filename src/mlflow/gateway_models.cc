@@ -40,7 +40,7 @@ Outcome<Response> create(const Call& call) {
                      {"secret_id", secret},
                      {"provider", provider},
                      {"model_name", model_name}});
-  KEDGE_TRY(put_named(call, model, "Model definition"));
+  KEDGE_TRY(put_named(call, kModelKey, model));
   return answer(call, model);
 }
 
@@ -63,19 +63,17 @@ Outcome<Response> list(const Call& call) {
 }
 
 Outcome<Response> update(const Call& call) {
-  Object model = KEDGE_TRY(load_model(call));
+  const std::string id = KEDGE_TRY(load_model(call)).id;
+  json changes = json::object();
   for (const char* field : {"name", "secret_id", "provider", "model_name"}) {
     if (const std::string text = KEDGE_TRY(call.fields.text(field)); !text.empty()) {
-      model.body[field] = text;
+      changes[field] = text;
     }
   }
-  if (call.fields.has("secret_id")) {
-    KEDGE_TRY(load_gateway(call, kSecretKey, model.body["secret_id"].get<std::string>()));
+  if (changes.contains("secret_id")) {
+    KEDGE_TRY(load_gateway(call, kSecretKey, changes["secret_id"].get<std::string>()));
   }
-  model.name = model.body["name"].get<std::string>();
-  KEDGE_TRY(mark_updated(call, model.body));
-  KEDGE_TRY(put_named(call, model, "Model definition"));
-  return answer(call, model);
+  return answer(call, KEDGE_TRY(update_named(call, kModelKey, id, std::move(changes))));
 }
 
 bool uses(const Object& endpoint, const std::string& model) {

@@ -13,9 +13,7 @@ namespace {
 using nlohmann::json;
 using server::Method;
 using server::Response;
-using store::Database;
 using store::Object;
-using store::Objects;
 
 // The same variable as MLflow's own server has. There it has a default that everybody knows.
 constexpr const char* kPassphrase = "MLFLOW_CRYPTO_KEK_PASSPHRASE";
@@ -75,26 +73,35 @@ Outcome<std::optional<json>> read_map(const Call& call, std::string_view name) {
   return fields->object();
 }
 
-// The values, sealed, and what is shown of them.
-Outcome<void> seal_values(const Call& call, const json& values, Object& secret) {
-  const std::string passphrase = KEDGE_TRY(need_passphrase(call));
-  secret.body["sealed"] = KEDGE_TRY(server::seal_text(server::dump(values), passphrase, secret.id));
+// Values as they are kept, and what is shown of them.
+struct Sealed {
+  std::string text;
   json masked = json::object();
+};
+
+Outcome<Sealed> seal_values(const Call& call, const json& values, const std::string& id) {
+  const std::string passphrase = KEDGE_TRY(need_passphrase(call));
+  Sealed sealed{.text = KEDGE_TRY(server::seal_text(server::dump(values), passphrase, id))};
   for (const auto& [key, value] : values.items()) {
-    masked[key] = mask(value.get<std::string>());
+    sealed.masked[key] = mask(value.get<std::string>());
   }
-  secret.body["shown"]["masked_values"] = std::move(masked);
-  return {};
+  return sealed;
 }
 
-Outcome<void> set_auth(const Call& call, Object& secret) {
-  if (const auto auth = KEDGE_TRY(read_map(call, "auth_config"))) {
-    secret.body["shown"].erase("auth_config");
-    if (!auth->empty()) {
-      secret.body["shown"]["auth_config"] = *auth;
-    }
+void set_values(const Sealed& sealed, json& body) {
+  body["sealed"] = sealed.text;
+  body["shown"]["masked_values"] = sealed.masked;
+}
+
+// An empty one takes it away.
+void set_auth(const std::optional<json>& auth, json& body) {
+  if (!auth) {
+    return;
   }
-  return {};
+  body["shown"].erase("auth_config");
+  if (!auth->empty()) {
+    body["shown"]["auth_config"] = *auth;
+  }
 }
 
 Outcome<Response> create(const Call& call) {
@@ -114,9 +121,9 @@ Outcome<Response> create(const Call& call) {
     shown["provider"] = provider;
   }
   secret.body["shown"] = std::move(shown);
-  KEDGE_TRY(set_auth(call, secret));
-  KEDGE_TRY(seal_values(call, *values, secret));
-  KEDGE_TRY(put_named(call, secret, "Secret"));
+  set_auth(KEDGE_TRY(read_map(call, "auth_config")), secret.body);
+  set_values(KEDGE_TRY(seal_values(call, *values, secret.id)), secret.body);
+  KEDGE_TRY(put_named(call, kSecretKey, secret));
   return reply({{"secret", secret.body["shown"]}});
 }
 
@@ -125,27 +132,31 @@ Outcome<Response> get(const Call& call) {
 }
 
 Outcome<Response> update(const Call& call) {
-  Object secret =
-      KEDGE_TRY(load_gateway(call, kSecretKey, KEDGE_TRY(call.fields.need_text("secret_id"))));
+  const std::string id =
+      KEDGE_TRY(load_gateway(call, kSecretKey, KEDGE_TRY(call.fields.need_text("secret_id")))).id;
+  std::optional<Sealed> sealed;
   if (const auto values = KEDGE_TRY(read_map(call, "secret_value")); values && !values->empty()) {
-    KEDGE_TRY(seal_values(call, *values, secret));
+    sealed = KEDGE_TRY(seal_values(call, *values, id));
   }
-  KEDGE_TRY(set_auth(call, secret));
-  KEDGE_TRY(mark_updated(call, secret.body["shown"]));
-  KEDGE_TRY(edit_object(call, kSecretKind, secret.id, "GatewaySecret not found",
-                        [&](json& body) -> Result<void> {
-                          body = secret.body;
-                          return {};
-                        }));
+  const auto auth = KEDGE_TRY(read_map(call, "auth_config"));
+  json facts = json::object();
+  KEDGE_TRY(mark_updated(call, facts));
+  Object secret = KEDGE_TRY(edit_object(call, kSecretKind, id, "GatewaySecret not found",
+                                        [&](json& body) -> Result<void> {
+                                          if (sealed) {
+                                            set_values(*sealed, body);
+                                          }
+                                          set_auth(auth, body);
+                                          body["shown"].update(facts);
+                                          return {};
+                                        }));
   return reply({{"secret", secret.body["shown"]}});
 }
 
 Outcome<Response> remove(const Call& call) {
   const Object secret =
       KEDGE_TRY(load_gateway(call, kSecretKey, KEDGE_TRY(call.fields.need_text("secret_id"))));
-  KEDGE_TRY(call.api.store.change([&](Database& database) -> Result<void> {
-    return Objects(database).remove(kSecretKind, secret.id);
-  }));
+  KEDGE_TRY(remove_object(call, kSecretKind, secret.id));
   return reply_empty();
 }
 
@@ -161,8 +172,7 @@ Outcome<Response> list(const Call& call) {
   return reply(body);
 }
 
-Outcome<Response> config(const Call& call) {
-  (void)call;
+Outcome<Response> config(const Call& /*call*/) {
   return reply(
       {{"secrets_available", !find_passphrase().empty()}, {"using_default_passphrase", false}});
 }

@@ -14,7 +14,6 @@
 #include "mlflow/internal/experiments.h"
 #include "mlflow/internal/filter.h"
 #include "mlflow/internal/objects.h"
-#include "mlflow/internal/page_token.h"
 #include "mlflow/internal/state.h"
 
 namespace kedge::mlflow {
@@ -140,10 +139,7 @@ Outcome<Response> update(const Call& call) {
 }
 
 bool matches(const Clause& clause, const json& body) {
-  const auto found = body.find(clause.key);
-  return matches_text(clause, found == body.end() ? std::nullopt
-                                                  : std::optional<std::string_view>(
-                                                        found->get_ref<const std::string&>()));
+  return matches_text(clause, find_text(body, clause.key));
 }
 
 std::ptrdiff_t severity_rank(const json& body) {
@@ -211,13 +207,8 @@ Outcome<Response> search(const Call& call) {
   };
   std::ranges::sort(issues, std::greater<>(), sort_key);  // the worst and newest first
   json body = {{"next_page_token", ""}};
-  const std::size_t end = std::min(issues.size(), page.offset + page.limit);
-  for (std::size_t i = page.offset; i < end; ++i) {
-    body["issues"].push_back(std::move(issues[i].body));
-  }
-  if (end < issues.size()) {
-    body["next_page_token"] = make_page_token(end);
-  }
+  add_page(body, "issues", page, issues.size(),
+           [&](std::size_t i) { return std::move(issues[i].body); });
   return reply(body);
 }
 

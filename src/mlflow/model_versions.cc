@@ -8,7 +8,6 @@
 #include "mlflow/internal/artifact_files.h"
 #include "mlflow/internal/call.h"
 #include "mlflow/internal/logged_models.h"
-#include "mlflow/internal/page_token.h"
 #include "mlflow/internal/registry.h"
 #include "mlflow/internal/state.h"
 
@@ -219,13 +218,8 @@ Outcome<Response> search(const Call& call) {
   const Page page = KEDGE_TRY(read_page(call.fields, kMostResults, kMostResults));
   const auto versions = KEDGE_TRY(find_versions(call));
   nlohmann::json body = nlohmann::json::object();
-  const std::size_t end = std::min(versions.size(), page.offset + page.limit);
-  for (std::size_t i = page.offset; i < end; ++i) {
-    body["model_versions"].push_back(render_version(versions[i]));
-  }
-  if (end < versions.size()) {
-    body["next_page_token"] = make_page_token(end);
-  }
+  add_page(body, "model_versions", page, versions.size(),
+           [&](std::size_t i) { return render_version(versions[i]); });
   return reply(body);
 }
 

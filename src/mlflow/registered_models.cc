@@ -6,7 +6,6 @@
 
 #include "mlflow/internal/call.h"
 #include "mlflow/internal/names.h"
-#include "mlflow/internal/page_token.h"
 #include "mlflow/internal/registry.h"
 
 namespace kedge::mlflow {
@@ -177,13 +176,8 @@ Outcome<Response> search(const Call& call) {
     return is_before(a, b, order);
   });
   nlohmann::json body = nlohmann::json::object();
-  const std::size_t end = std::min(models.size(), page.offset + page.limit);
-  for (std::size_t i = page.offset; i < end; ++i) {
-    body["registered_models"].push_back(render_registered_model(models[i]));
-  }
-  if (end < models.size()) {
-    body["next_page_token"] = make_page_token(end);
-  }
+  add_page(body, "registered_models", page, models.size(),
+           [&](std::size_t i) { return render_registered_model(models[i]); });
   return reply(body);
 }
 

@@ -67,10 +67,11 @@ Outcome<void> check_scorer(const Call& call, const std::string& name, const std:
   if (name.find_first_not_of(" \t\r\n") == std::string::npos) {
     return refuse("Scorer name cannot be empty or contain only whitespace.");
   }
-  const auto scorer = json::parse(text, nullptr, false);
-  if (!scorer.is_object()) {
+  const auto parsed = parse_body(text);  // not nested without end, as model_of() needs it
+  if (!parsed || !parsed->is_object()) {
     return refuse("serialized_scorer must be valid JSON");
   }
+  const json& scorer = *parsed;
   // Whoever reads it would run that source.
   if (scorer.contains("call_source") && !scorer.at("call_source").is_null()) {
     return refuse(
@@ -146,11 +147,7 @@ Outcome<Object> load_scorer(const Call& call) {
   const auto project = KEDGE_TRY(load_active_experiment(call));
   const std::string experiment = std::to_string(project.id);
   const std::string name = KEDGE_TRY(call.fields.need_text("name"));
-  std::optional<Object> scorer;
-  KEDGE_TRY(call.api.store.read([&](Database& database) -> Result<void> {
-    scorer = KEDGE_TRY(Objects(database).find_named(kKind, experiment, name));
-    return {};
-  }));
+  auto scorer = KEDGE_TRY(find_named_object(call, kKind, experiment, name));
   if (!scorer || versions_of(*scorer).empty()) {
     return refuse(Code::ResourceDoesNotExist, not_found(experiment, name, std::nullopt));
   }
@@ -182,24 +179,14 @@ Outcome<Response> remove(const Call& call) {
   const Object scorer = KEDGE_TRY(load_scorer(call));
   const auto asked = KEDGE_TRY(call.fields.find_integer("version"));
   if (!asked) {
-    KEDGE_TRY(call.api.store.change([&](Database& database) -> Result<void> {
-      return Objects(database).remove(kKind, scorer.id);
-    }));
+    KEDGE_TRY(remove_object(call, kKind, scorer.id));
     return reply_empty();
   }
   const std::string missing = not_found(scorer.parent, scorer.name, asked);
   KEDGE_TRY(edit_object(call, kKind, scorer.id, missing, [&](json& body) -> Result<void> {
-    json left = json::array();
-    for (const json& version : body["versions"]) {
-      if (version.at("version") != *asked) {
-        left.push_back(version);
-      }
-    }
-    if (left.size() == body["versions"].size()) {
-      return fail(ErrorKind::NotFound, missing);
-    }
-    body["versions"] = std::move(left);
-    return {};
+    const auto is_meant = [&](const json& version) { return version.at("version") == *asked; };
+    const auto removed = std::erase_if(body["versions"].get_ref<json::array_t&>(), is_meant);
+    return removed > 0 ? Result<void>() : fail(ErrorKind::NotFound, missing);
   }));
   return reply_empty();
 }

@@ -200,7 +200,8 @@ class ScorerTest(ObjectTest):
 
     def test_source_that_readers_would_run_is_refused(self) -> None:
         of_it = {"experiment_id": self.experiment(), "name": "s"}
-        for text in ('{"call_source": "import os"}', "no json", "[]"):
+        too_deep = '{"a":' * 100_000 + "1" + "}" * 100_000
+        for text in ('{"call_source": "import os"}', "no json", "[]", too_deep):
             self.call("POST", "scorers/register", 400, serialized_scorer=text, **of_it)
         text = '{"instructions_judge_pydantic_data": {"model": "gateway:/e"}}'
         self.call("POST", "scorers/register", 404, serialized_scorer=text, **of_it)

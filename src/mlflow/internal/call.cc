@@ -181,6 +181,17 @@ Outcome<Page> read_page(const Fields& fields, std::int64_t fallback, std::int64_
               .offset = KEDGE_TRY(parse_page_token(token))};
 }
 
+void add_page(nlohmann::json& body, const char* name, const Page& page, std::size_t count,
+              const std::function<nlohmann::json(std::size_t)>& render) {
+  const std::size_t end = std::min(count, page.offset + page.limit);
+  for (std::size_t i = page.offset; i < end; ++i) {
+    body[name].push_back(render(i));
+  }
+  if (end < count) {
+    body["next_page_token"] = make_page_token(end);
+  }
+}
+
 nlohmann::json render_pairs(const KeyValues& pairs) {
   nlohmann::json list = nlohmann::json::array();
   for (const auto& [key, value] : pairs) {

@@ -99,6 +99,11 @@ struct Page {
 // `fallback` 0: the field is needed.
 Outcome<Page> read_page(const Fields& fields, std::int64_t fallback, std::int64_t most);
 
+// The page's share of `count` items into body[name], each rendered by its number, and where the
+// next page begins.
+void add_page(nlohmann::json& body, const char* name, const Page& page, std::size_t count,
+              const std::function<nlohmann::json(std::size_t)>& render);
+
 // {"key", "value"} for each.
 nlohmann::json render_pairs(const KeyValues& pairs);
 

@@ -42,11 +42,7 @@ Outcome<Object> load_gateway(const Call& call, const GatewayKey& key, const std:
 
 Outcome<Object> load_named_gateway(const Call& call, const GatewayKey& key,
                                    const std::string& name) {
-  std::optional<Object> found;
-  KEDGE_TRY(call.api.store.read([&](Database& database) -> Result<void> {
-    found = KEDGE_TRY(Objects(database).find_named(key.kind, "", name));
-    return {};
-  }));
+  auto found = KEDGE_TRY(find_named_object(call, key.kind, "", name));
   if (!found) {
     return refuse(Code::ResourceDoesNotExist,
                   fmt::format("{} not found ({}='{}')", key.what, key.name_field, name));
@@ -64,19 +60,56 @@ Outcome<Object> load_gateway(const Call& call, const GatewayKey& key) {
   return id.empty() ? load_named_gateway(call, key, name) : load_gateway(call, key, id);
 }
 
-Outcome<void> put_named(const Call& call, const Object& object, std::string_view what) {
-  bool is_taken = false;
+namespace {
+
+Fault is_taken(const GatewayKey& key, const std::string& name) {
+  return {Code::ResourceAlreadyExists,
+          fmt::format("{} with name '{}' already exists", key.title, name)};
+}
+
+// False where another one of its kind has its name.
+Result<bool> put_if_free(Objects& objects, const Object& object) {
+  const auto other = KEDGE_TRY(objects.find_named(object.kind, "", object.name));
+  if (other && other->id != object.id) {
+    return false;
+  }
+  KEDGE_TRY(objects.put(object));
+  return true;
+}
+
+}  // namespace
+
+Outcome<void> put_named(const Call& call, const GatewayKey& key, const Object& object) {
+  bool is_put = false;
   KEDGE_TRY(call.api.store.change([&](Database& database) -> Result<void> {
     Objects objects(database);
-    const auto other = KEDGE_TRY(objects.find_named(object.kind, "", object.name));
-    is_taken = other && other->id != object.id;
-    return is_taken ? Result<void>() : objects.put(object);
+    is_put = KEDGE_TRY(put_if_free(objects, object));
+    return {};
   }));
-  if (is_taken) {
-    return refuse(Code::ResourceAlreadyExists,
-                  fmt::format("{} with name '{}' already exists", what, object.name));
+  return is_put ? Outcome<void>() : std::unexpected(is_taken(key, object.name));
+}
+
+Outcome<Object> update_named(const Call& call, const GatewayKey& key, const std::string& id,
+                             json changes) {
+  KEDGE_TRY(mark_updated(call, changes));
+  Object object;
+  bool is_put = false;
+  KEDGE_TRY(call.api.store.change([&](Database& database) -> Result<void> {
+    Objects objects(database);
+    auto found = KEDGE_TRY(objects.find(key.kind, id));
+    if (!found) {
+      return fail(ErrorKind::NotFound, fmt::format("{} not found", key.what));
+    }
+    object = std::move(*found);
+    object.body.update(changes);
+    object.name = object.body.at("name").get<std::string>();
+    is_put = KEDGE_TRY(put_if_free(objects, object));
+    return {};
+  }));
+  if (!is_put) {
+    return std::unexpected(is_taken(key, object.name));
   }
-  return {};
+  return object;
 }
 
 Outcome<json> creation_facts(const Call& call) {

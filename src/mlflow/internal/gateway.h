@@ -27,6 +27,7 @@ struct GatewayKey {
   std::string_view id_field;
   std::string_view name_field;
   std::string_view what;
+  std::string_view title;  // "Secret"
 };
 
 Outcome<store::Object> load_gateway(const Call& call, const GatewayKey& key);
@@ -35,18 +36,23 @@ Outcome<store::Object> load_named_gateway(const Call& call, const GatewayKey& ke
                                           const std::string& name);
 
 // Puts an object whose name no other one of its kind has. RESOURCE_ALREADY_EXISTS otherwise.
-Outcome<void> put_named(const Call& call, const store::Object& object, std::string_view what);
+Outcome<void> put_named(const Call& call, const GatewayKey& key, const store::Object& object);
+
+// Other values for parts of a body, in one change; its "name" is the object's, and no other's.
+Outcome<store::Object> update_named(const Call& call, const GatewayKey& key, const std::string& id,
+                                    nlohmann::json changes);
 
 // created_at, last_updated_at and, where the caller said who it is, created_by and
 // last_updated_by.
 Outcome<nlohmann::json> creation_facts(const Call& call);
 Outcome<void> mark_updated(const Call& call, nlohmann::json& body);
 
-inline constexpr GatewayKey kSecretKey = {kSecretKind, "secret_id", "secret_name", "GatewaySecret"};
+inline constexpr GatewayKey kSecretKey = {kSecretKind, "secret_id", "secret_name", "GatewaySecret",
+                                          "Secret"};
 inline constexpr GatewayKey kModelKey = {kModelKind, "model_definition_id", "name",
-                                         "GatewayModelDefinition"};
-inline constexpr GatewayKey kEndpointKey = {kEndpointKind, "endpoint_id", "name",
-                                            "GatewayEndpoint"};
+                                         "GatewayModelDefinition", "Model definition"};
+inline constexpr GatewayKey kEndpointKey = {kEndpointKind, "endpoint_id", "name", "GatewayEndpoint",
+                                            "Endpoint"};
 
 // A model definition with the name of its secret; without both when the secret is gone.
 Outcome<nlohmann::json> render_model(const Call& call, const store::Object& model);

@@ -30,6 +30,17 @@ Result<std::optional<Object>> find_object(const Call& call, std::string_view kin
   return found;
 }
 
+Result<std::optional<Object>> find_named_object(const Call& call, std::string_view kind,
+                                                const std::string& parent,
+                                                const std::string& name) {
+  std::optional<Object> found;
+  KEDGE_TRY(call.api.store.read([&](Database& database) -> Result<void> {
+    found = KEDGE_TRY(Objects(database).find_named(kind, parent, name));
+    return {};
+  }));
+  return found;
+}
+
 Result<std::vector<Object>> list_objects(const Call& call, std::string_view kind,
                                          const std::optional<std::string>& parent) {
   std::vector<Object> found;
@@ -44,6 +55,11 @@ Result<std::vector<Object>> list_objects(const Call& call, std::string_view kind
 Result<void> put_object(const Call& call, const Object& object) {
   return call.api.store.change(
       [&](Database& database) -> Result<void> { return Objects(database).put(object); });
+}
+
+Result<void> remove_object(const Call& call, std::string_view kind, const std::string& id) {
+  return call.api.store.change(
+      [&](Database& database) -> Result<void> { return Objects(database).remove(kind, id); });
 }
 
 Result<Object> edit_object(const Call& call, std::string_view kind, const std::string& id,
@@ -61,6 +77,13 @@ Result<Object> edit_object(const Call& call, std::string_view kind, const std::s
     return objects.put(changed);
   }));
   return changed;
+}
+
+std::optional<std::string_view> find_text(const nlohmann::json& object, const std::string& name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string()
+             ? std::optional<std::string_view>(found->get_ref<const std::string&>())
+             : std::nullopt;
 }
 
 }  // namespace kedge::mlflow

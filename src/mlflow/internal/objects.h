@@ -19,14 +19,21 @@ void write_v3(Calls& calls, server::Method method, std::string_view path, CallHa
 
 Result<std::optional<store::Object>> find_object(const Call& call, std::string_view kind,
                                                  const std::string& id);
+Result<std::optional<store::Object>> find_named_object(const Call& call, std::string_view kind,
+                                                       const std::string& parent,
+                                                       const std::string& name);
 // All of the kind when no parent is given.
 Result<std::vector<store::Object>> list_objects(const Call& call, std::string_view kind,
                                                 const std::optional<std::string>& parent = {});
 Result<void> put_object(const Call& call, const store::Object& object);
+Result<void> remove_object(const Call& call, std::string_view kind, const std::string& id);
 // `missing` is told when there is none. An error of `edit` changes nothing.
 Result<store::Object> edit_object(const Call& call, std::string_view kind, const std::string& id,
                                   const std::string& missing,
                                   const std::function<Result<void>(nlohmann::json& body)>& edit);
+
+// A text of an object, for filters; nothing where it is no text.
+std::optional<std::string_view> find_text(const nlohmann::json& object, const std::string& name);
 
 // --- the subjects, each in the file of its name
 void add_issue_calls(Calls& calls);

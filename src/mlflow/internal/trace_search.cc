@@ -11,7 +11,6 @@
 
 #include "mlflow/internal/experiments.h"
 #include "mlflow/internal/filter.h"
-#include "mlflow/internal/page_token.h"
 #include "mlflow/internal/state.h"
 #include "mlflow/internal/traces.h"
 
@@ -170,13 +169,7 @@ Outcome<server::Response> search_traces(const Call& call) {
     return false;
   });
   json body = json::object();
-  const std::size_t end = std::min(found.size(), page.offset + page.limit);
-  for (std::size_t i = page.offset; i < end; ++i) {
-    body["traces"].push_back(found[i].info);
-  }
-  if (end < found.size()) {
-    body["next_page_token"] = make_page_token(end);
-  }
+  add_page(body, "traces", page, found.size(), [&](std::size_t i) { return found[i].info; });
   return reply(body);
 }
 
