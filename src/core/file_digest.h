@@ -1,14 +1,15 @@
-// Digests of whole files.
+// SHA-256 of what is at hand whole, as 64 hex digits; core/hash.h has it for what comes in parts.
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "core/file.h"
 #include "core/result.h"
 
 namespace kedge {
 
-// SHA-256 as 64 hex digits.
+std::string sha256_of(std::string_view text);
 Result<std::string> sha256_of_file(const Path& path);
 
 }  // namespace kedge

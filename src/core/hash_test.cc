@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/file_digest.h"
+
 namespace kedge {
 namespace {
 
@@ -15,12 +17,6 @@ std::string counting_bytes(std::size_t count) {
     bytes += static_cast<char>(i % 256);
   }
   return bytes;
-}
-
-std::string sha256(std::string_view text) {
-  Sha256 hash;
-  hash.add(as_bytes(text));
-  return hash.finish_hex();
 }
 
 // RFC 3720, B.4, and the usual check value of the CRC catalogue.
@@ -41,11 +37,11 @@ TEST(Crc32c, continues_over_parts) {
 
 // FIPS 180-4 examples.
 TEST(Sha256, gives_the_published_values) {
-  EXPECT_EQ(sha256(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-  EXPECT_EQ(sha256("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-  EXPECT_EQ(sha256("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
+  EXPECT_EQ(sha256_of(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(sha256_of("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(sha256_of("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
             "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
-  EXPECT_EQ(sha256(std::string(1'000'000, 'a')),
+  EXPECT_EQ(sha256_of(std::string(1'000'000, 'a')),
             "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
@@ -55,7 +51,7 @@ TEST(Sha256, does_not_depend_on_how_the_bytes_are_cut) {
     Sha256 hash;
     hash.add(as_bytes(whole.substr(0, cut)));
     hash.add(as_bytes(whole.substr(cut)));
-    EXPECT_EQ(hash.finish_hex(), sha256(whole)) << cut;
+    EXPECT_EQ(hash.finish_hex(), sha256_of(whole)) << cut;
   }
 }
 

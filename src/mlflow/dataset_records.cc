@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "core/hash.h"
+#include "core/file_digest.h"
 #include "mlflow/internal/evaluation_datasets.h"
 #include "mlflow/internal/runs.h"
 
@@ -24,9 +24,7 @@ constexpr std::int64_t kMostResults = 50'000;
 
 // A record is known by its inputs: the same again changes it.
 std::string name_of(const json& record) {
-  Sha256 hash;
-  hash.add(as_bytes(server::dump(record.at("inputs"))));  // keys are sorted
-  return hash.finish_hex();
+  return sha256_of(server::dump(record.at("inputs")));  // keys are sorted
 }
 
 Outcome<std::vector<json>> read_records(const Call& call) {

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "core/hash.h"
+#include "core/file_digest.h"
 #include "mlflow/internal/experiments.h"
 #include "mlflow/internal/filter.h"
 #include "mlflow/internal/python_text.h"
@@ -293,9 +293,8 @@ json render_dataset(const Object& dataset) {
 void mark_changed(json& body, std::int64_t now_us) {
   const std::int64_t now_ms = to_ms(now_us);
   body["last_update_time"] = now_ms;
-  Sha256 hash;
-  hash.add(as_bytes(fmt::format("{}:{}", body.at("name").get<std::string>(), now_ms)));
-  body["digest"] = hash.finish_hex().substr(0, 8);
+  const std::string version = fmt::format("{}:{}", body.at("name").get<std::string>(), now_ms);
+  body["digest"] = sha256_of(version).substr(0, 8);
 }
 
 void add_evaluation_dataset_calls(Calls& calls) {

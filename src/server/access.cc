@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/base64.h"
+#include "core/file_digest.h"
 #include "server/internal/secrets.h"
 
 namespace kedge::server {
@@ -80,7 +81,7 @@ std::optional<Role> parse_role(std::string_view name) {
 }
 
 std::string csrf_token_of(std::string_view session_secret) {
-  return sha256_hex(fmt::format("csrf {}", session_secret));
+  return sha256_of(fmt::format("csrf {}", session_secret));
 }
 
 std::optional<std::string> session_cookie(const Request& request) {
@@ -184,7 +185,7 @@ std::optional<Grant> Access::find_grant(const Request& request, bool& is_by_cook
   if (!secret) {
     return std::nullopt;
   }
-  const std::string hash = sha256_hex(*secret);
+  const std::string hash = sha256_of(*secret);
   const std::scoped_lock lock(mutex_);
   const auto found = grants_.find(hash);
   if (found == grants_.end() ||
@@ -273,7 +274,7 @@ std::optional<Grant> Access::find_password(std::string_view authorization) {
   if (!basic) {
     return std::nullopt;
   }
-  const std::string known = fmt::format("{} {}", basic->name, sha256_hex(basic->secret));
+  const std::string known = fmt::format("{} {}", basic->name, sha256_of(basic->secret));
   std::string hashed;
   Grant grant{.user = basic->name};
   {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/file_digest.h"
 #include "server/access.h"
 #include "server/internal/secrets.h"
 
@@ -126,7 +127,7 @@ Result<NewGrant> Access::make_grant(Grant grant) {
   const std::string secret = make_secret();
   grant.id = make_id();
   grant.created_us = now_us_();
-  const std::string hash = sha256_hex(secret);
+  const std::string hash = sha256_of(secret);
   KEDGE_TRY(store_.change([grant, hash](store::Database& database) {
     return database.run(
         "INSERT INTO grants (hash, id, kind, user_name, label, role, project, run_id, created_us,"
@@ -180,7 +181,7 @@ Result<void> Access::logout(const Request& request) {
   std::string id;
   {
     const std::scoped_lock lock(mutex_);
-    const auto found = grants_.find(sha256_hex(*secret));
+    const auto found = grants_.find(sha256_of(*secret));
     id = found == grants_.end() ? "" : found->second.id;
   }
   KEDGE_TRY(remove_grant(GrantKind::Session, id, {}));

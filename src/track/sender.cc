@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 
 #include "core/file.h"
+#include "core/file_digest.h"
 #include "core/hash.h"
 #include "core/result.h"
 #include "track/attempt.h"
@@ -47,9 +48,7 @@ bool is_same(const Path& path, const ServerFile& there) {
     return true;
   }
   const auto content = read_file(path);
-  Sha256 sum;
-  sum.add(as_bytes(content.value_or(std::string())));
-  return content && sum.finish_hex() == there.digest;
+  return content && sha256_of(*content) == there.digest;
 }
 
 }  // namespace

@@ -8,7 +8,6 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 
-#include "core/hash.h"
 #include "core/hex.h"
 #include "core/random_text.h"
 #include "core/result.h"
@@ -44,12 +43,6 @@ std::string make_secret() {
 
 std::string make_id() {
   return make_random_hex(8);
-}
-
-std::string sha256_hex(std::string_view text) {
-  Sha256 hash;
-  hash.add(as_bytes(text));
-  return hash.finish_hex();
 }
 
 std::string scrypt(std::string_view password, std::string_view salt, ScryptCost cost,

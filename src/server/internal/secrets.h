@@ -10,8 +10,6 @@ namespace kedge::server {
 std::string make_secret();
 std::string make_id();  // 16 hex digits
 
-std::string sha256_hex(std::string_view text);
-
 // "scrypt$15$8$1$salt$hash": the costs stand with the hash, so that they can rise later.
 std::string hash_password(std::string_view password);
 bool is_password(std::string_view password, std::string_view hashed);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/base64.h"
+#include "core/file_digest.h"
 #include "core/hash.h"
 #include "core/hex.h"
 #include "core/md5.h"
@@ -23,12 +24,6 @@ namespace {
 
 std::string render(const std::array<std::uint8_t, 16>& digest) {
   return encode_base64({reinterpret_cast<const char*>(digest.data()), digest.size()});
-}
-
-std::string sha256_hex(std::string_view text) {
-  Sha256 hash;
-  hash.add(as_bytes(text));
-  return hash.finish_hex();
 }
 
 }  // namespace
@@ -60,7 +55,7 @@ std::string md5_of(std::string_view bytes) {
 
 std::string hmac_sha256_hex(std::string_view key, std::string_view message) {
   constexpr std::size_t kBlock = 64;
-  std::string inner(key.size() > kBlock ? *parse_hex(sha256_hex(key)) : std::string(key));
+  std::string inner(key.size() > kBlock ? *parse_hex(sha256_of(key)) : std::string(key));
   inner.resize(kBlock);
   std::string outer = inner;
   for (std::size_t i = 0; i < kBlock; ++i) {
@@ -68,7 +63,7 @@ std::string hmac_sha256_hex(std::string_view key, std::string_view message) {
     outer[i] = static_cast<char>(outer[i] ^ 0x5c);
   }
   inner += message;
-  return sha256_hex(outer + *parse_hex(sha256_hex(inner)));
+  return sha256_of(outer + *parse_hex(sha256_of(inner)));
 }
 
 std::string render_id(const RunId& run) {
