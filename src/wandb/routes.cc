@@ -10,9 +10,9 @@
 
 #include "core/http_client.h"
 #include "core/log.h"
-#include "wandb/graphql/document.h"
-#include "wandb/graphql/execute.h"
-#include "wandb/graphql/schema.h"
+#include "graphql/document.h"
+#include "graphql/execute.h"
+#include "graphql/schema.h"
 #include "wandb/internal/artifact_nodes.h"
 #include "wandb/internal/blob_names.h"
 #include "wandb/internal/call.h"

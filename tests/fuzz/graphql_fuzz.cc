@@ -4,15 +4,15 @@
 #include <string_view>
 
 #include "core/result.h"
+#include "graphql/document.h"
+#include "graphql/execute.h"
+#include "graphql/schema.h"
 #include "input_file.h"
-#include "wandb/graphql/document.h"
-#include "wandb/graphql/execute.h"
-#include "wandb/graphql/schema.h"
 
 namespace {
 
 using namespace kedge;
-using namespace kedge::wandb::graphql;
+using namespace kedge::graphql;
 
 struct Anything {};
 

@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include "core/result.h"
+#include "graphql/schema.h"
 #include "store/artifact_drafts.h"
 #include "store/artifacts.h"
-#include "wandb/graphql/schema.h"
 #include "wandb/internal/nodes.h"
 
 namespace kedge::wandb {

@@ -11,8 +11,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/result.h"
+#include "graphql/schema.h"
 #include "store/run.h"
-#include "wandb/graphql/schema.h"
 #include "wandb/internal/call.h"
 #include "wandb/internal/run_words.h"
 

@@ -9,10 +9,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/result.h"
+#include "graphql/schema.h"
 #include "search/sweep_plan.h"
 #include "search/trial.h"
 #include "store/hosted_sweeps.h"
-#include "wandb/graphql/schema.h"
 #include "wandb/internal/nodes.h"
 
 namespace kedge::wandb {

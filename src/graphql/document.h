@@ -16,7 +16,7 @@
 
 #include "core/result.h"
 
-namespace kedge::wandb::graphql {
+namespace kedge::graphql {
 
 // A value as it is written: a constant, or something with variables in it.
 struct Literal {
@@ -77,4 +77,4 @@ inline constexpr std::size_t kMaxDepth = 64;
 // Usage, with line and column, for anything that is no such document.
 Result<Document> parse_document(std::string_view text);
 
-}  // namespace kedge::wandb::graphql
+}  // namespace kedge::graphql

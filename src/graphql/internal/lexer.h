@@ -8,7 +8,7 @@
 
 #include "core/result.h"
 
-namespace kedge::wandb::graphql {
+namespace kedge::graphql {
 
 struct Token {
   enum class Kind : std::uint8_t { End, Name, Punctuator, Int, Float, String };
@@ -38,4 +38,4 @@ class Lexer {
   std::size_t at_ = 0;
 };
 
-}  // namespace kedge::wandb::graphql
+}  // namespace kedge::graphql

@@ -1,4 +1,4 @@
-#include "wandb/graphql/document.h"
+#include "graphql/document.h"
 
 #include <charconv>
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 #include <fmt/format.h>
 
-#include "wandb/graphql/internal/lexer.h"
+#include "graphql/internal/lexer.h"
 
-namespace kedge::wandb::graphql {
+namespace kedge::graphql {
 namespace {
 
 using Kind = Token::Kind;
@@ -311,4 +311,4 @@ Result<Document> parse_document(std::string_view text) {
   return Parser(text).parse();
 }
 
-}  // namespace kedge::wandb::graphql
+}  // namespace kedge::graphql

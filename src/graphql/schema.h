@@ -24,7 +24,7 @@
 
 #include "core/result.h"
 
-namespace kedge::wandb::graphql {
+namespace kedge::graphql {
 
 // The arguments of a field: variables put in, the ones that were not given left out.
 class Args {
@@ -188,4 +188,4 @@ class TypeBuilder {
   Type& type_;
 };
 
-}  // namespace kedge::wandb::graphql
+}  // namespace kedge::graphql

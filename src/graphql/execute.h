@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/result.h"
-#include "wandb/graphql/document.h"
-#include "wandb/graphql/schema.h"
+#include "graphql/document.h"
+#include "graphql/schema.h"
 
-namespace kedge::wandb::graphql {
+namespace kedge::graphql {
 
 // More than this of anything is refused; the largest real request comes to some ten thousand.
 inline constexpr std::size_t kMaxFields = 100'000;    // of a document, fragments spread out
@@ -33,4 +33,4 @@ struct Execution {
 
 Result<nlohmann::json> execute(const Execution& execution);
 
-}  // namespace kedge::wandb::graphql
+}  // namespace kedge::graphql

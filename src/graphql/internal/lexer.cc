@@ -1,4 +1,4 @@
-#include "wandb/graphql/internal/lexer.h"
+#include "graphql/internal/lexer.h"
 
 #include <algorithm>
 #include <string>
@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-namespace kedge::wandb::graphql {
+namespace kedge::graphql {
 namespace {
 
 bool is_name_start(char c) {
@@ -245,4 +245,4 @@ Result<Token> Lexer::take_block() {
   return Token{Token::Kind::String, unindent(raw), begin};
 }
 
-}  // namespace kedge::wandb::graphql
+}  // namespace kedge::graphql

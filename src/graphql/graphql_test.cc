@@ -6,11 +6,11 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "wandb/graphql/document.h"
-#include "wandb/graphql/execute.h"
-#include "wandb/graphql/schema.h"
+#include "graphql/document.h"
+#include "graphql/execute.h"
+#include "graphql/schema.h"
 
-namespace kedge::wandb::graphql {
+namespace kedge::graphql {
 namespace {
 
 using nlohmann::json;
@@ -219,4 +219,4 @@ TEST(GraphQl, the_schema_describes_itself) {
 }
 
 }  // namespace
-}  // namespace kedge::wandb::graphql
+}  // namespace kedge::graphql

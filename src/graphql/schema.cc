@@ -1,4 +1,4 @@
-#include "wandb/graphql/schema.h"
+#include "graphql/schema.h"
 
 #include <cstdint>
 #include <limits>
@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace kedge::wandb::graphql {
+namespace kedge::graphql {
 namespace {
 
 using nlohmann::json;
@@ -210,4 +210,4 @@ void Schema::describe_itself() {
       });
 }
 
-}  // namespace kedge::wandb::graphql
+}  // namespace kedge::graphql

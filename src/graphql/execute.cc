@@ -1,4 +1,4 @@
-#include "wandb/graphql/execute.h"
+#include "graphql/execute.h"
 
 #include <algorithm>
 #include <set>
@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-namespace kedge::wandb::graphql {
+namespace kedge::graphql {
 namespace {
 
 using nlohmann::json;
@@ -320,4 +320,4 @@ Result<json> execute(const Execution& execution) {
   return executor.answer(*root, execution.root, {&selections}, true);
 }
 
-}  // namespace kedge::wandb::graphql
+}  // namespace kedge::graphql
