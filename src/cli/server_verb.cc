@@ -100,9 +100,10 @@ Result<server::ServerOptions> server_options(const Arguments& arguments) {
   options.dialects = {
       [root = arguments.value("--artifact-root"), is_remote = options.blobs.starts_with("s3://")](
           auto& router, const auto& api) {
-        mlflow::add_routes(router, api, {.artifact_root = root, .takes_parts = is_remote});
+        auto graphql =
+            mlflow::add_routes(router, api, {.artifact_root = root, .takes_parts = is_remote});
+        wandb::add_routes(router, api, std::move(graphql));
       }};
-  options.dialects.emplace_back(wandb::add_routes);
   return options;
 }
 

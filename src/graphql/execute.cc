@@ -311,6 +311,20 @@ Result<const Operation*> find_operation(const Document& document, std::string_vi
   return &*found;
 }
 
+Result<Question> parse_question(const json& body) {
+  const auto query = body.find("query");
+  if (query == body.end() || !query->is_string()) {
+    return fail(ErrorKind::Usage, "the request has no query");
+  }
+  Question question{.document = KEDGE_TRY(parse_document(query->get<std::string>()))};
+  const json name = body.value("operationName", json());
+  const Operation* operation =
+      KEDGE_TRY(find_operation(question.document, name.is_string() ? name.get<std::string>() : ""));
+  question.chosen = static_cast<std::size_t>(operation - question.document.operations.data());
+  question.variables = body.value("variables", json());
+  return question;
+}
+
 Result<json> execute(const Execution& execution) {
   const Type* root = execution.schema.find(root_name(execution.operation));
   KEDGE_CHECK(root != nullptr, "the schema has the types Query and Mutation");

@@ -19,6 +19,17 @@ inline constexpr std::size_t kMaxValues = 4'000'000;  // of an answer
 // Picks the operation that is named; an empty name is for the only one.
 Result<const Operation*> find_operation(const Document& document, std::string_view name);
 
+// What a request's body asks: {"query", "operationName", "variables"}.
+struct Question {
+  Document document;
+  std::size_t chosen = 0;  // of the document's operations
+  nlohmann::json variables = {};
+
+  const Operation& operation() const { return document.operations[chosen]; }
+};
+
+Result<Question> parse_question(const nlohmann::json& body);
+
 // Usage, before anything is done, for fields, fragments and types that are not there:
 // `Cannot query field "x" on type "Y".`. The first error of a field ends the execution. Operations
 // begin at the types Query and Mutation, whose object is `root`. Variables that the operation does

@@ -68,13 +68,13 @@ std::unique_ptr<Schema> make_schema() {
   return made;
 }
 
-struct Question {
+struct Asked {
   std::string text;
   json variables = {};
   std::string operation = {};
 };
 
-Result<json> ask(const Question& question, int* launches = nullptr) {
+Result<json> ask(const Asked& question, int* launches = nullptr) {
   static const auto schema = make_schema();
   const Document document = KEDGE_TRY(parse_document(question.text));
   const Operation* operation = KEDGE_TRY(find_operation(document, question.operation));
@@ -83,12 +83,12 @@ Result<json> ask(const Question& question, int* launches = nullptr) {
                   make_node(World{launches != nullptr ? launches : &ignored})});
 }
 
-json answer(const Question& question) {
+json answer(const Asked& question) {
   auto found = ask(question);
   return found ? *found : json("error: " + found.error().message);
 }
 
-std::string error(const Question& question) {
+std::string error(const Asked& question) {
   const auto found = ask(question);
   return found ? "no error: " + found->dump() : found.error().message;
 }
@@ -216,6 +216,26 @@ TEST(GraphQl, the_schema_describes_itself) {
                             "in": {"inputFields": [{"name": "name"}]}, "none": null})"));
   EXPECT_EQ(answer({"{ __schema { mutationType { fields { name } } } }"}),
             json::parse(R"({"__schema": {"mutationType": {"fields": [{"name": "launch"}]}}})"));
+}
+
+TEST(Question, is_the_operation_that_the_body_names) {
+  const json body = {{"query", "query A { ship { name } } mutation B { launch { name } }"},
+                     {"operationName", "B"},
+                     {"variables", {{"x", 1}}}};
+  const auto question = parse_question(body);
+  ASSERT_TRUE(question);
+  EXPECT_EQ(question->operation().name, "B");
+  EXPECT_TRUE(question->operation().is_mutation);
+  EXPECT_EQ(question->variables, json({{"x", 1}}));
+}
+
+TEST(Question, says_what_a_body_lacks) {
+  EXPECT_EQ(parse_question(json::object()).error().message, "the request has no query");
+  EXPECT_EQ(parse_question({{"query", 5}}).error().message, "the request has no query");
+  EXPECT_EQ(parse_question({{"query", "query A { a } query B { a }"}}).error().message,
+            "Must provide operation name.");
+  EXPECT_EQ(parse_question({{"query", "{ a }"}, {"operationName", "C"}}).error().message,
+            "Unknown operation \"C\".");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "mlflow/internal/artifact_files.h"
+#include "mlflow/internal/asked_calls.h"
 #include "mlflow/internal/call.h"
 #include "mlflow/internal/experiments.h"
 #include "mlflow/internal/runs.h"
@@ -22,19 +23,6 @@ Outcome<std::string> uri_of_run(const Call& call, const std::string& id) {
     return refuse(Code::ResourceDoesNotExist, fmt::format("Run with id={} not found", id));
   }
   return artifact_uri(*project, id);
-}
-
-Outcome<Response> list(const Call& call) {
-  const std::string id = KEDGE_TRY(call.fields.need_run_id());
-  const std::string path = KEDGE_TRY(check_path(KEDGE_TRY(call.fields.text("path"))));
-  const std::string uri = KEDGE_TRY(uri_of_run(call, id));
-  nlohmann::json body = {{"root_uri", uri}};
-  auto files = KEDGE_TRY(
-      render_folder(call, KEDGE_TRY(locate_uri(call, uri, path)), path.empty() ? "" : path + "/"));
-  if (!files.empty()) {
-    body["files"] = std::move(files);
-  }
-  return reply(body);
 }
 
 Outcome<Response> get(const Call& call) {
@@ -76,8 +64,21 @@ Outcome<Response> refuse_presigned(const Call& call) {
 
 }  // namespace
 
+Outcome<server::Response> list_artifacts(const Call& call) {
+  const std::string id = KEDGE_TRY(call.fields.need_run_id());
+  const std::string path = KEDGE_TRY(check_path(KEDGE_TRY(call.fields.text("path"))));
+  const std::string uri = KEDGE_TRY(uri_of_run(call, id));
+  nlohmann::json body = {{"root_uri", uri}};
+  auto files = KEDGE_TRY(
+      render_folder(call, KEDGE_TRY(locate_uri(call, uri, path)), path.empty() ? "" : path + "/"));
+  if (!files.empty()) {
+    body["files"] = std::move(files);
+  }
+  return reply(body);
+}
+
 void add_artifact_view_calls(Calls& calls) {
-  calls.read(Method::Get, "artifacts/list", list);
+  calls.read(Method::Get, "artifacts/list", list_artifacts);
   calls.read(Method::Post, "artifacts/presigned-upload-url", refuse_presigned);
   calls.read(Method::Post, "artifacts/presigned-download-url", refuse_presigned);
   calls.add(Method::Get, "/get-artifact", read_options(), get);

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "mlflow/internal/asked_calls.h"
 #include "mlflow/internal/call.h"
 #include "mlflow/internal/filter.h"
 #include "mlflow/internal/names.h"
@@ -102,11 +103,6 @@ Outcome<Response> create(const Call& call) {
     return std::unexpected(made.error());
   }
   return reply({{"experiment_id", std::to_string(made->id)}});
-}
-
-Outcome<Response> get(const Call& call) {
-  const auto project = KEDGE_TRY(load_experiment(call));
-  return reply({{"experiment", render_experiment(project)}});
 }
 
 Outcome<Response> get_by_name(const Call& call) {
@@ -258,6 +254,11 @@ Outcome<Response> search(const Call& call) {
 
 }  // namespace
 
+Outcome<server::Response> get_experiment(const Call& call) {
+  const auto project = KEDGE_TRY(load_experiment(call));
+  return reply({{"experiment", render_experiment(project)}});
+}
+
 std::optional<store::Project> find_experiment(const Call& call, const std::string& name) {
   auto project = call.api.store.find_project(name);
   return project ? std::optional(with_root(call, std::move(*project))) : std::nullopt;
@@ -306,7 +307,7 @@ Outcome<void> check_active(const store::Project& project) {
 
 void add_experiment_calls(Calls& calls) {
   calls.write(Method::Post, "experiments/create", create);
-  calls.read(Method::Get, "experiments/get", get);
+  calls.read(Method::Get, "experiments/get", get_experiment);
   calls.read(Method::Get, "experiments/get-by-name", get_by_name);
   calls.write(Method::Post, "experiments/delete", remove);
   calls.write(Method::Post, "experiments/restore", restore);

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "mlflow/internal/asked_calls.h"
 #include "mlflow/internal/call.h"
 #include "mlflow/internal/metric_text.h"
 #include "mlflow/internal/page_token.h"
@@ -179,7 +180,9 @@ Outcome<Steps> read_steps(const Fields& fields) {
   return Steps{*first, *last};
 }
 
-Outcome<Response> get_interval(const Call& call) {
+}  // namespace
+
+Outcome<server::Response> get_metric_interval(const Call& call) {
   const auto ids = KEDGE_TRY(call.fields.texts("run_ids"));
   if (ids.empty()) {
     return std::unexpected(missing("run_ids"));
@@ -210,12 +213,10 @@ Outcome<Response> get_interval(const Call& call) {
   return reply_text(finish_list(std::move(out)));
 }
 
-}  // namespace
-
 void add_history_calls(Calls& calls) {
   calls.read(Method::Get, "metrics/get-history", get_history);
   calls.read(Method::Get, "metrics/get-history-bulk", get_bulk);
-  calls.read(Method::Get, "metrics/get-history-bulk-interval", get_interval);
+  calls.read(Method::Get, "metrics/get-history-bulk-interval", get_metric_interval);
 }
 
 }  // namespace kedge::mlflow

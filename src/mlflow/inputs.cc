@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "mlflow/internal/asked_calls.h"
 #include "mlflow/internal/call.h"
 #include "mlflow/internal/experiments.h"
 #include "mlflow/internal/links.h"
@@ -76,7 +77,9 @@ Outcome<Response> log_outputs(const Call& call) {
   return reply_empty();
 }
 
-Outcome<Response> search_datasets(const Call& call) {
+}  // namespace
+
+Outcome<server::Response> search_datasets(const Call& call) {
   const auto ids = KEDGE_TRY(call.fields.texts("experiment_ids"));
   if (ids.empty()) {
     return refuse("SearchDatasets request must specify at least one experiment_id.");
@@ -106,8 +109,6 @@ Outcome<Response> search_datasets(const Call& call) {
   }
   return reply(body);
 }
-
-}  // namespace
 
 void add_input_calls(Calls& calls) {
   calls.write(Method::Post, "runs/log-inputs", log_inputs);

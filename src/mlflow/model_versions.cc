@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "mlflow/internal/artifact_files.h"
+#include "mlflow/internal/asked_calls.h"
 #include "mlflow/internal/call.h"
 #include "mlflow/internal/logged_models.h"
 #include "mlflow/internal/registry.h"
@@ -214,7 +215,9 @@ Outcome<std::vector<ModelVersion>> find_versions(const Call& call) {
   return versions;
 }
 
-Outcome<Response> search(const Call& call) {
+}  // namespace
+
+Outcome<server::Response> search_model_versions(const Call& call) {
   const Page page = KEDGE_TRY(read_page(call.fields, kMostResults, kMostResults));
   const auto versions = KEDGE_TRY(find_versions(call));
   nlohmann::json body = nlohmann::json::object();
@@ -222,8 +225,6 @@ Outcome<Response> search(const Call& call) {
            [&](std::size_t i) { return render_version(versions[i]); });
   return reply(body);
 }
-
-}  // namespace
 
 void add_model_version_calls(Calls& calls) {
   calls.write(Method::Post, "model-versions/create", create);
@@ -234,7 +235,7 @@ void add_model_version_calls(Calls& calls) {
   calls.write(Method::Post, "model-versions/set-tag", set_tag);
   calls.write(Method::Delete, "model-versions/delete-tag", delete_tag);
   calls.read(Method::Get, "model-versions/get-download-uri", get_download_uri);
-  calls.read(Method::Get, "model-versions/search", search);
+  calls.read(Method::Get, "model-versions/search", search_model_versions);
   for (const char* path : {"/model-versions/get-artifact", "//model-versions/get-artifact"}) {
     server::RouteOptions options = read_options();
     options.is_scoped = false;

@@ -1,6 +1,7 @@
 #include "mlflow/routes.h"
 
 #include <memory>
+#include <utility>
 
 #include "core/log.h"
 #include "mlflow/internal/artifact_parts.h"
@@ -11,7 +12,7 @@
 
 namespace kedge::mlflow {
 
-void add_routes(server::Router& router, const server::Api& api, const Options& options) {
+GraphqlAnswer add_routes(server::Router& router, const server::Api& api, const Options& options) {
   auto state = std::make_shared<State>(api, options.artifact_root, options.takes_parts);
   if (auto loaded = state->links.load(); !loaded) {
     warn("the inputs of MLflow's runs cannot be read: {}", loaded.error().message);
@@ -29,11 +30,16 @@ void add_routes(server::Router& router, const server::Api& api, const Options& o
   add_artifact_view_calls(calls);
   add_logged_model_calls(calls);
   add_trace_calls(calls);
+  add_legacy_trace_calls(calls);
+  add_trace_correlation_calls(calls);
+  add_trace_metric_calls(calls);
   add_assessment_calls(calls);
   add_issue_calls(calls);
   add_evaluation_dataset_calls(calls);
   add_dataset_record_calls(calls);
   add_scorer_calls(calls);
+  add_online_scoring_calls(calls);
+  add_promptlab_calls(calls);
   calls.leave_projects();
   add_registered_model_calls(calls);
   add_model_version_calls(calls);
@@ -41,7 +47,9 @@ void add_routes(server::Router& router, const server::Api& api, const Options& o
   add_gateway_secret_calls(calls);
   add_gateway_model_calls(calls);
   add_gateway_endpoint_calls(calls);
+  add_gateway_provider_calls(calls);
   add_info_calls(calls);  // also answers for every path that nobody took
+  return make_graphql_answer(api, std::move(state));
 }
 
 }  // namespace kedge::mlflow

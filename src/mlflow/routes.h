@@ -4,8 +4,11 @@
 // docs/reference/mlflow.md says which calls there are and how far each goes.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 
+#include "graphql/execute.h"
 #include "server/api.h"
 #include "server/http.h"
 
@@ -17,6 +20,12 @@ struct Options {
   bool takes_parts = false;  // of large artifacts; blobs in files need none
 };
 
-void add_routes(server::Router& router, const server::Api& api, const Options& options = {});
+// Answers MLflow's GraphQL documents, and nothing for others': POST /graphql is W&B's address too,
+// and whoever has the route asks here first.
+using GraphqlAnswer = std::function<std::optional<server::Response>(
+    const server::Request& request, const graphql::Question& question)>;
+
+GraphqlAnswer add_routes(server::Router& router, const server::Api& api,
+                         const Options& options = {});
 
 }  // namespace kedge::mlflow

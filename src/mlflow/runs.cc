@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "mlflow/internal/asked_calls.h"
 #include "mlflow/internal/call.h"
 #include "mlflow/internal/experiments.h"
 #include "mlflow/internal/names.h"
@@ -81,11 +82,6 @@ Outcome<Response> create(const Call& call) {
   return reply_text(KEDGE_TRY(render_run(call, {project.name, made.run.facts.id})));
 }
 
-Outcome<Response> get(const Call& call) {
-  const LoadedRun run = KEDGE_TRY(load_run(call, KEDGE_TRY(call.fields.need_run_id())));
-  return reply_text(KEDGE_TRY(render_run(call, run.key)));
-}
-
 Outcome<Response> update(const Call& call) {
   const LoadedRun run = KEDGE_TRY(load_active_run(call, KEDGE_TRY(call.fields.need_run_id())));
   const int status = KEDGE_TRY(call.fields.enumerated("status", kStatuses, 0));
@@ -125,9 +121,14 @@ Outcome<Response> restore(const Call& call) {
 
 }  // namespace
 
+Outcome<server::Response> get_run(const Call& call) {
+  const LoadedRun run = KEDGE_TRY(load_run(call, KEDGE_TRY(call.fields.need_run_id())));
+  return reply_text(KEDGE_TRY(render_run(call, run.key)));
+}
+
 void add_run_calls(Calls& calls) {
   calls.write(Method::Post, "runs/create", create);
-  calls.read(Method::Get, "runs/get", get);
+  calls.read(Method::Get, "runs/get", get_run);
   calls.write(Method::Post, "runs/update", update);
   calls.write(Method::Post, "runs/delete", remove);
   calls.write(Method::Post, "runs/restore", restore);

@@ -1,3 +1,5 @@
+#include "mlflow/internal/scorers.h"
+
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -8,7 +10,6 @@
 
 #include "mlflow/internal/experiments.h"
 #include "mlflow/internal/gateway.h"
-#include "mlflow/internal/objects.h"
 
 namespace kedge::mlflow {
 namespace {
@@ -20,21 +21,13 @@ using store::Database;
 using store::Object;
 using store::Objects;
 
-constexpr std::string_view kKind = "mlflow.scorer";
-constexpr std::string_view kGatewayPrefix = "gateway:/";
-
-// One object has all versions of a scorer, the oldest first.
-json& versions_of(Object& scorer) {
-  return scorer.body["versions"];
-}
-
-json render(const Object& scorer, const json& version) {
-  return {{"experiment_id", parse_integer(scorer.parent).value_or(0)},
-          {"scorer_name", scorer.name},
-          {"scorer_id", scorer.id},
-          {"scorer_version", version.at("version")},
-          {"serialized_scorer", version.at("serialized_scorer")},
-          {"creation_time", version.at("creation_time")}};
+Outcome<json> render(const Call& call, const Object& scorer, const json& version) {
+  return json{{"experiment_id", parse_integer(scorer.parent).value_or(0)},
+              {"scorer_name", scorer.name},
+              {"scorer_id", scorer.id},
+              {"scorer_version", version.at("version")},
+              {"serialized_scorer", KEDGE_TRY(render_scorer(call, version))},
+              {"creation_time", version.at("creation_time")}};
 }
 
 std::string not_found(const std::string& experiment, const std::string& name,
@@ -45,33 +38,16 @@ std::string not_found(const std::string& experiment, const std::string& name,
              : fmt::format("Scorer with name '{}' not found for experiment {}.", name, experiment);
 }
 
-// The model that judges, wherever a scorer's kind keeps it; empty: none.
-std::string model_of(const json& scorer) {
-  for (const char* group : {"instructions_judge_pydantic_data", "builtin_scorer_pydantic_data",
-                            "third_party_scorer_data"}) {
-    const auto found = scorer.find(group);
-    if (found != scorer.end() && found->is_object() && found->contains("model") &&
-        found->at("model").is_string()) {
-      return found->at("model").get<std::string>();
-    }
-  }
-  const auto memory = scorer.find("memory_augmented_judge_data");
-  if (memory != scorer.end() && memory->is_object() && memory->contains("base_judge") &&
-      memory->at("base_judge").is_object()) {
-    return model_of(memory->at("base_judge"));
-  }
-  return {};
-}
-
-Outcome<void> check_scorer(const Call& call, const std::string& name, const std::string& text) {
+// What is kept of a version besides its number: the text, and the endpoint that it names.
+Outcome<json> read_version(const Call& call, const std::string& name, const std::string& text) {
   if (name.find_first_not_of(" \t\r\n") == std::string::npos) {
     return refuse("Scorer name cannot be empty or contain only whitespace.");
   }
-  const auto parsed = parse_body(text);  // not nested without end, as model_of() needs it
+  auto parsed = parse_body(text);  // not nested without end, as find_judge() needs it
   if (!parsed || !parsed->is_object()) {
     return refuse("serialized_scorer must be valid JSON");
   }
-  const json& scorer = *parsed;
+  json& scorer = *parsed;
   // Whoever reads it would run that source.
   if (scorer.contains("call_source") && !scorer.at("call_source").is_null()) {
     return refuse(
@@ -79,10 +55,14 @@ Outcome<void> check_scorer(const Call& call, const std::string& name, const std:
         "Databricks tracking environments due to security reasons: their source is run by those "
         "who load them.");
   }
-  if (const std::string model = model_of(scorer); model.starts_with(kGatewayPrefix)) {
-    KEDGE_TRY(load_named_gateway(call, kEndpointKey, model.substr(kGatewayPrefix.size())));
+  json version = {{"serialized_scorer", text}};
+  const json* judge = find_judge(scorer);
+  const std::string model = judge != nullptr ? judge->get<std::string>() : "";
+  if (model.starts_with(kGatewayPrefix)) {
+    const std::string endpoint = model.substr(kGatewayPrefix.size());
+    version["endpoint_id"] = KEDGE_TRY(load_named_gateway(call, kEndpointKey, endpoint)).id;
   }
-  return {};
+  return version;
 }
 
 Outcome<store::Project> load_active_experiment(const Call& call) {
@@ -95,20 +75,20 @@ Outcome<Response> add_version(const Call& call) {
   const std::string name = KEDGE_TRY(call.fields.need_text("name"));
   const std::string text = KEDGE_TRY(call.fields.need_text("serialized_scorer"));
   const auto project = KEDGE_TRY(load_active_experiment(call));
-  KEDGE_TRY(check_scorer(call, name, text));
+  json version = KEDGE_TRY(read_version(call, name, text));
   const std::string experiment = std::to_string(project.id);
-  const Object fresh{.kind = std::string(kKind),
+  const Object fresh{.kind = std::string(kScorerKind),
                      .id = make_id(),
                      .project = project.id,
                      .parent = experiment,
                      .name = name,
                      .created_us = call.api.now_us(),
                      .body = {{"versions", json::array()}}};
-  json version = {{"serialized_scorer", text}, {"creation_time", to_ms(fresh.created_us)}};
+  version["creation_time"] = to_ms(fresh.created_us);
   Object scorer;
   KEDGE_TRY(call.api.store.change([&](Database& database) -> Result<void> {
     Objects objects(database);
-    scorer = KEDGE_TRY(objects.find_named(kKind, experiment, name)).value_or(fresh);
+    scorer = KEDGE_TRY(objects.find_named(kScorerKind, experiment, name)).value_or(fresh);
     json& versions = versions_of(scorer);
     version["version"] = versions.empty() ? 1 : versions.back()["version"].get<std::int64_t>() + 1;
     versions.push_back(version);
@@ -128,8 +108,8 @@ Outcome<Response> list(const Call& call) {
   if (!experiment.empty()) {
     KEDGE_TRY(load_active_experiment(call));
   }
-  auto scorers = KEDGE_TRY(
-      list_objects(call, kKind, experiment.empty() ? std::nullopt : std::optional(experiment)));
+  auto scorers = KEDGE_TRY(list_objects(
+      call, kScorerKind, experiment.empty() ? std::nullopt : std::optional(experiment)));
   std::ranges::sort(scorers, {}, [](const Object& scorer) {
     return std::pair(scorer.project.value_or(0), scorer.name);
   });
@@ -137,28 +117,17 @@ Outcome<Response> list(const Call& call) {
   for (Object& scorer : scorers) {
     const auto project = load_experiment(call, scorer.parent);
     if (project && check_active(*project) && !versions_of(scorer).empty()) {
-      body["scorers"].push_back(render(scorer, versions_of(scorer).back()));
+      body["scorers"].push_back(KEDGE_TRY(render(call, scorer, versions_of(scorer).back())));
     }
   }
   return reply(body);
-}
-
-Outcome<Object> load_scorer(const Call& call) {
-  const auto project = KEDGE_TRY(load_active_experiment(call));
-  const std::string experiment = std::to_string(project.id);
-  const std::string name = KEDGE_TRY(call.fields.need_text("name"));
-  auto scorer = KEDGE_TRY(find_named_object(call, kKind, experiment, name));
-  if (!scorer || versions_of(*scorer).empty()) {
-    return refuse(Code::ResourceDoesNotExist, not_found(experiment, name, std::nullopt));
-  }
-  return std::move(*scorer);
 }
 
 Outcome<Response> list_versions(const Call& call) {
   Object scorer = KEDGE_TRY(load_scorer(call));
   json body = json::object();
   for (const json& version : versions_of(scorer)) {
-    body["scorers"].push_back(render(scorer, version));
+    body["scorers"].push_back(KEDGE_TRY(render(call, scorer, version)));
   }
   return reply(body);
 }
@@ -172,18 +141,19 @@ Outcome<Response> get(const Call& call) {
   if (found == versions.end()) {
     return refuse(Code::ResourceDoesNotExist, not_found(scorer.parent, scorer.name, asked));
   }
-  return reply({{"scorer", render(scorer, asked ? *found : versions.back())}});
+  const json& version = asked ? *found : versions.back();
+  return reply({{"scorer", KEDGE_TRY(render(call, scorer, version))}});
 }
 
 Outcome<Response> remove(const Call& call) {
   const Object scorer = KEDGE_TRY(load_scorer(call));
   const auto asked = KEDGE_TRY(call.fields.find_integer("version"));
   if (!asked) {
-    KEDGE_TRY(remove_object(call, kKind, scorer.id));
+    KEDGE_TRY(remove_object(call, kScorerKind, scorer.id));
     return reply_empty();
   }
   const std::string missing = not_found(scorer.parent, scorer.name, asked);
-  KEDGE_TRY(edit_object(call, kKind, scorer.id, missing, [&](json& body) -> Result<void> {
+  KEDGE_TRY(edit_object(call, kScorerKind, scorer.id, missing, [&](json& body) -> Result<void> {
     const auto is_meant = [&](const json& version) { return version.at("version") == *asked; };
     const auto removed = std::erase_if(body["versions"].get_ref<json::array_t&>(), is_meant);
     return removed > 0 ? Result<void>() : fail(ErrorKind::NotFound, missing);
@@ -192,6 +162,55 @@ Outcome<Response> remove(const Call& call) {
 }
 
 }  // namespace
+
+json& versions_of(Object& scorer) {
+  return scorer.body["versions"];
+}
+
+Outcome<Object> load_scorer(const Call& call) {
+  const auto project = KEDGE_TRY(load_active_experiment(call));
+  const std::string experiment = std::to_string(project.id);
+  const std::string name = KEDGE_TRY(call.fields.need_text("name"));
+  auto scorer = KEDGE_TRY(find_named_object(call, kScorerKind, experiment, name));
+  if (!scorer || versions_of(*scorer).empty()) {
+    return refuse(Code::ResourceDoesNotExist, not_found(experiment, name, std::nullopt));
+  }
+  return std::move(*scorer);
+}
+
+json* find_judge(json& scorer) {
+  for (const char* group : {"instructions_judge_pydantic_data", "builtin_scorer_pydantic_data",
+                            "third_party_scorer_data"}) {
+    const auto found = scorer.find(group);
+    if (found != scorer.end() && found->is_object() && found->contains("model") &&
+        found->at("model").is_string()) {
+      return &found->at("model");
+    }
+  }
+  const auto memory = scorer.find("memory_augmented_judge_data");
+  if (memory != scorer.end() && memory->is_object() && memory->contains("base_judge") &&
+      memory->at("base_judge").is_object()) {
+    return find_judge(memory->at("base_judge"));
+  }
+  return nullptr;
+}
+
+Outcome<std::string> render_scorer(const Call& call, const json& version) {
+  const auto text = version.at("serialized_scorer").get<std::string>();
+  if (!version.contains("endpoint_id")) {
+    return text;
+  }
+  const auto endpoint =
+      KEDGE_TRY(find_object(call, kEndpointKind, version.at("endpoint_id").get<std::string>()));
+  json scorer = KEDGE_TRY(parse_body(text));
+  json* judge = find_judge(scorer);
+  const json model = endpoint ? json(std::string(kGatewayPrefix) + endpoint->name) : json();
+  if (judge == nullptr || *judge == model) {
+    return text;
+  }
+  *judge = model;
+  return server::dump(scorer);
+}
 
 void add_scorer_calls(Calls& calls) {
   write_v3(calls, Method::Post, "scorers/register", add_version);

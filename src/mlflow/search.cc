@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "mlflow/internal/asked_calls.h"
 #include "mlflow/internal/call.h"
 #include "mlflow/internal/experiments.h"
 #include "mlflow/internal/filter.h"
@@ -125,7 +126,9 @@ Outcome<RunQuery> read_query(const Call& call, const Projects& projects) {
   return query;
 }
 
-Outcome<Response> search(const Call& call) {
+}  // namespace
+
+Outcome<server::Response> search_runs(const Call& call) {
   const Page page = KEDGE_TRY(read_page(call.fields, kUsualResults, kMostResults));
   const int view = KEDGE_TRY(call.fields.enumerated("run_view_type", kViews, 1));
   const Projects projects = KEDGE_TRY(read_projects(call));
@@ -165,10 +168,8 @@ Outcome<Response> search(const Call& call) {
   return reply_text(out + "}");
 }
 
-}  // namespace
-
 void add_search_calls(Calls& calls) {
-  calls.read(Method::Post, "runs/search", search);
+  calls.read(Method::Post, "runs/search", search_runs);
 }
 
 }  // namespace kedge::mlflow

@@ -96,7 +96,7 @@ Outcome<Response> get_many(const Call& call) {
 }
 
 Outcome<Response> search(const Call& call) {
-  return search_traces(call);
+  return search_traces(call, [](const Trace& trace) { return trace.info; });
 }
 
 // The spans as the file that clients would have kept themselves.

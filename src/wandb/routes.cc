@@ -35,7 +35,8 @@ constexpr std::uint64_t kMaxFile = 1ULL << 40U;
 
 // What outlives requests.
 struct Dialect {
-  Dialect(const server::Api& server_api, Links made) : api(server_api), links(std::move(made)) {
+  Dialect(const server::Api& server_api, Links made, OtherDialect asked)
+      : api(server_api), links(std::move(made)), other(std::move(asked)) {
     declare_viewer(schema);
     declare_projects(schema);
     declare_runs(schema);
@@ -53,6 +54,7 @@ struct Dialect {
 
   const server::Api& api;
   Links links;
+  OtherDialect other;
   graphql::Schema schema;
 };
 
@@ -65,26 +67,24 @@ Response render_refusal(int status, const server::Refusal& refusal) {
 }
 
 Result<Response> answer_graphql(const Dialect& dialect, const Request& request) {
-  const json body = KEDGE_TRY(server::parse_object(request));
-  const auto query = body.find("query");
-  if (query == body.end() || !query->is_string()) {
-    return fail(ErrorKind::Usage, "the request has no query");
+  const auto question =
+      KEDGE_TRY(graphql::parse_question(KEDGE_TRY(server::parse_object(request))));
+  if (dialect.other) {
+    if (auto answer = dialect.other(request, question)) {
+      return std::move(*answer);
+    }
   }
-  const auto document = KEDGE_TRY(graphql::parse_document(query->get<std::string>()));
-  const json name = body.value("operationName", json());
-  const graphql::Operation* operation =
-      KEDGE_TRY(graphql::find_operation(document, name.is_string() ? name.get<std::string>() : ""));
-  if (operation->is_mutation && request.caller.role < server::Role::Write) {
+  const graphql::Operation& operation = question.operation();
+  if (operation.is_mutation && request.caller.role < server::Role::Write) {
     return render_refusal(403, {"this key may read, and change nothing", ""});
   }
   const Call call{dialect.api, dialect.links, request};
-  const json variables = body.value("variables", json());
   auto data = graphql::execute(
-      {dialect.schema, document, *operation, variables,
+      {dialect.schema, question.document, operation, question.variables,
        graphql::Node{typeid(Call), std::shared_ptr<const void>(&call, [](const void*) {})}});
   if (!data) {
     // Which call it was: the address is the same for all.
-    warn("wandb: {}: {}", operation->name.empty() ? "a request" : operation->name,
+    warn("wandb: {}: {}", operation.name.empty() ? "a request" : operation.name,
          data.error().message);
     return std::unexpected(std::move(data).error());
   }
@@ -114,13 +114,13 @@ Result<Response> show_run(const Call& call) {
 
 }  // namespace
 
-void add_routes(server::Router& router, const server::Api& api) {
+void add_routes(server::Router& router, const server::Api& api, OtherDialect other) {
   auto links = Links::open(api.store);
   if (!links) {
     warn("wandb: {}: its clients are not answered", links.error().message);
     return;
   }
-  const auto dialect = std::make_shared<const Dialect>(api, std::move(*links));
+  const auto dialect = std::make_shared<const Dialect>(api, std::move(*links), std::move(other));
   router.add(Method::Post, "/graphql",
              {.role = server::Role::View,
               .max_body_bytes = kMaxBody,

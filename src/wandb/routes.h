@@ -5,12 +5,21 @@
 // to kedge's; it keeps nothing itself.
 #pragma once
 
+#include <functional>
+#include <optional>
+
+#include "graphql/execute.h"
 #include "server/api.h"
 #include "server/http.h"
 
 namespace kedge::wandb {
 
+// Answers the GraphQL documents of another dialect that has the address /graphql too, and nothing
+// for all others.
+using OtherDialect = std::function<std::optional<server::Response>(
+    const server::Request& request, const graphql::Question& question)>;
+
 // `api` must outlive the router.
-void add_routes(server::Router& router, const server::Api& api);
+void add_routes(server::Router& router, const server::Api& api, OtherDialect other = {});
 
 }  // namespace kedge::wandb

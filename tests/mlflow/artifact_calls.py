@@ -87,3 +87,55 @@ class ArtifactTest(MlflowTest):
             {"path": "big", "num_parts": 3},
         )
         self.assertEqual((answer.status, answer.json["error_code"]), (501, "NOT_IMPLEMENTED"))
+
+    def test_a_prompt_that_was_tried_is_a_run_with_a_model(self) -> None:
+        experiment = self.experiment()
+        fields = {
+            "experiment_id": experiment,
+            "prompt_template": "Is {{ x }} red?",
+            "prompt_parameters": [{"key": "x", "value": "fire"}],
+            "model_route": "chat",
+            "model_input": "Is fire red?",
+            "mlflow_version": "3.17.0",
+        }
+        call = "runs/create-promptlab-run"
+        for name in fields:
+            without = {key: value for key, value in fields.items() if key != name}
+            message = self.refused(call, without)
+            self.assertEqual(message, f"CreatePromptlabRun request must specify {name}.")
+        self.refused(call, fields | {"experiment_id": "999999"}, 404)
+        run = self.post(
+            call,
+            **fields,
+            run_name="tried",
+            model_parameters=[{"key": "temperature", "value": "0.1"}],
+            model_output="yes",
+            model_output_parameters=[{"key": "tokens", "value": "3"}],
+            start_time=456,
+        )["run"]
+        info = run["info"]
+        self.assertEqual(
+            (info["run_name"], info["status"], info["start_time"]), ("tried", "FINISHED", 456)
+        )
+        params = {each["key"]: each["value"] for each in run["data"]["params"]}
+        self.assertEqual(
+            params,
+            {"temperature": "0.1", "model_route": "chat", "prompt_template": "Is {{ x }} red?"},
+        )
+        tags = {each["key"]: each["value"] for each in run["data"]["tags"]}
+        self.assertEqual(tags["mlflow.runSourceType"], "PROMPT_ENGINEERING")
+
+        def file(path: str) -> dict:
+            query = f"run_id={info['run_id']}&path={path}"
+            return self.ask("GET", f"/get-artifact?{query}").json
+
+        self.assertEqual(
+            file("eval_results_table.json"),
+            {
+                "columns": ["x", "prompt", "output", "tokens"],
+                "data": [["fire", "Is fire red?", "yes", "3"]],
+            },
+        )
+        flavor = file("model/MLmodel")["flavors"]["python_function"]
+        self.assertEqual(flavor["loader_module"], "mlflow.prompt.promptlab_model")
+        self.assertEqual(file("model/parameters.yaml")["prompt_parameters"], {"x": "fire"})

@@ -16,17 +16,23 @@ from evaluation_calls import (  # noqa: F401
     ObjectLoginTest,
     ScorerTest,
 )
-from gateway_calls import GatewaySecretTest, NoPassphraseTest  # noqa: F401
+from gateway_calls import (  # noqa: F401
+    GatewayScorerTest,
+    GatewaySecretTest,
+    NoPassphraseTest,
+    ProviderTest,
+)
+from graphql_calls import GraphqlLoginTest, GraphqlTest  # noqa: F401
 from model_calls import (  # noqa: F401
     LoggedModelTest,
     LoginTest,
     MoreRegistryTest,
     RegistryTest,
-    TraceTest,
     UserTest,
 )
 from raw_calls import API, MlflowTest, main
 from search_calls import SearchTest  # noqa: F401
+from trace_calls import LegacyTraceTest, TraceNumberTest, TraceTest  # noqa: F401
 
 
 class MethodTest(MlflowTest):

@@ -1,6 +1,7 @@
 """Calls about the gateway's secrets, models and endpoints, over plain HTTP; contract.py runs
 them."""
 
+import json
 import os
 
 from evaluation_calls import ObjectTest
@@ -43,9 +44,7 @@ class GatewayTest(ObjectTest):
 
     def endpoint(self, name: str, *models: str, **fields) -> dict:
         configs = [{"model_definition_id": each, "linkage_type": "PRIMARY"} for each in models]
-        made = self.gateway(
-            "POST", "endpoints/create", name=name, model_configs=configs, **fields
-        )
+        made = self.gateway("POST", "endpoints/create", name=name, model_configs=configs, **fields)
         return made["endpoint"]
 
 
@@ -69,9 +68,7 @@ class GatewaySecretTest(GatewayTest):
             if path.is_file():
                 for text in (b"a-very-secret-value", b"another-secret-value"):
                     self.assertNotIn(text, path.read_bytes(), path)
-        self.gateway(
-            "POST", "secrets/create", 400, secret_name="aws", secret_value={"k": "v"}
-        )
+        self.gateway("POST", "secrets/create", 400, secret_name="aws", secret_value={"k": "v"})
         self.gateway("DELETE", "secrets/delete", secret_id=secret)
         self.gateway("GET", f"secrets/get?secret_id={secret}", 404)
 
@@ -148,6 +145,97 @@ class GatewaySecretTest(GatewayTest):
     def test_the_config_says_that_secrets_are_kept(self) -> None:
         config = self.gateway("GET", "secrets/config")
         self.assertEqual(config, {"secrets_available": True, "using_default_passphrase": False})
+
+
+class ProviderTest(GatewayTest):
+    def test_companies_and_models_are_offered(self) -> None:
+        providers = self.gateway("GET", "supported-providers")["providers"]
+        self.assertEqual(providers, sorted(providers))
+        self.assertLess({"anthropic", "bedrock", "openai"}, set(providers))
+        found = self.gateway("GET", "supported-models?provider=openai")["models"]
+        self.assertEqual({each["provider"] for each in found}, {"openai"})
+        self.assertEqual({each["mode"] for each in found}, {"chat", "embedding"})
+        # What somebody defined here is offered, too.
+        self.gateway(
+            "POST",
+            "model-definitions/create",
+            name="own",
+            secret_id=self.secret("own", key="value-of-it"),
+            provider="house",
+            model_name="house-1",
+        )
+        self.assertIn("house", self.gateway("GET", "supported-providers")["providers"])
+        found = self.gateway("GET", "supported-models?provider=house")["models"]
+        self.assertEqual(found, [{"model": "house-1", "provider": "house", "mode": None}])
+
+    def test_a_form_knows_what_to_ask_for(self) -> None:
+        def names(mode: dict, kind: str) -> list[str]:
+            return [each["name"] for each in mode[kind]]
+
+        simple = self.gateway("GET", "provider-config?provider=anything")
+        self.assertEqual(simple["default_mode"], "api_key")
+        self.assertEqual(names(simple["auth_modes"][0], "secret_fields"), ["api_key"])
+        self.assertEqual(names(simple["auth_modes"][0], "config_fields"), ["api_base"])
+        modes = self.gateway("GET", "provider-config?provider=bedrock")["auth_modes"]
+        self.assertEqual([each["mode"] for each in modes], ["api_key", "access_keys", "iam_role"])
+        self.assertEqual(
+            names(modes[1], "secret_fields"), ["aws_access_key_id", "aws_secret_access_key"]
+        )
+        self.gateway("GET", "provider-config", 400)
+
+
+class GatewayScorerTest(GatewayTest):
+    def setUp(self) -> None:
+        self.id = self.experiment()
+        self.name = f"judge-{self.id}"
+        model = self.model(f"m-{self.id}", self.secret(f"s-{self.id}", key="value-of-it"))
+        self.endpoint_id = self.endpoint(self.name, model)["endpoint_id"]
+        text = json.dumps({"instructions_judge_pydantic_data": {"model": f"gateway:/{self.name}"}})
+        made = self.call(
+            "POST", "scorers/register", experiment_id=self.id, name="s", serialized_scorer=text
+        )
+        self.scorer_id = made["scorer_id"]
+
+    def judge(self) -> str | None:
+        shown = self.call("GET", f"scorers/get?experiment_id={self.id}&name=s")["scorer"]
+        scorer = json.loads(shown["serialized_scorer"])
+        return scorer["instructions_judge_pydantic_data"]["model"]
+
+    def test_a_scorer_goes_with_its_endpoint(self) -> None:
+        self.assertEqual(self.judge(), f"gateway:/{self.name}")
+        new = self.name + "-2"
+        self.gateway("POST", "endpoints/update", endpoint_id=self.endpoint_id, name=new)
+        self.assertEqual(self.judge(), f"gateway:/{new}")
+        self.gateway("DELETE", "endpoints/delete", endpoint_id=self.endpoint_id)
+        self.assertIsNone(self.judge())
+
+    def online(self, status: int = 200, **fields) -> dict:
+        fields = {"experiment_id": self.id, "name": "s"} | fields
+        return self.call("PUT", "scorers/online-config", status, **fields)
+
+    def configs(self) -> list[dict]:
+        return self.call("GET", f"scorers/online-configs?scorer_ids={self.scorer_id}")["configs"]
+
+    def test_how_much_a_scorer_is_to_score_is_kept(self) -> None:
+        self.assertEqual(self.configs(), [])
+        first = self.online(sample_rate=0.5, filter_string="status = 'OK'")["config"]
+        self.assertEqual(
+            (first["scorer_id"], first["sample_rate"], first["filter_string"]),
+            (self.scorer_id, 0.5, "status = 'OK'"),
+        )
+        second = self.online(sample_rate=1, filter_string=None)["config"]
+        self.assertNotIn("filter_string", second)
+        self.assertEqual(self.configs(), [second])
+        self.online(400, sample_rate=1.5)
+        self.online(400, sample_rate=0.5, filter_string="no such thing")
+        self.online(404, sample_rate=0.5, name="none")
+        text = json.dumps({"name": "without a judge"})
+        fields = {"experiment_id": self.id, "name": "plain", "serialized_scorer": text}
+        self.call("POST", "scorers/register", **fields)
+        self.online(400, sample_rate=0.5, name="plain")
+        self.online(200, sample_rate=0, name="plain")
+        self.call("DELETE", "scorers/delete", experiment_id=self.id, name="s")
+        self.assertEqual(self.configs(), [])
 
 
 class NoPassphraseTest(GatewayTest):

@@ -1,8 +1,6 @@
-"""Calls about models, traces, users and logging in, over plain HTTP; contract.py runs them."""
+"""Calls about models, users and logging in, over plain HTTP; contract.py runs them."""
 
 from raw_calls import API, MlflowTest
-
-TRACES = "/api/3.0/mlflow/traces"
 
 
 class LoggedModelTest(MlflowTest):
@@ -102,81 +100,6 @@ class MoreRegistryTest(MlflowTest):
         self.assertEqual(uri, {"artifact_uri": "s3://b/m"})
         missing = self.ask("GET", API + "registered-models/alias?name=m&alias=zz")
         self.assertEqual(missing.json["message"], "Registered model alias zz not found.")
-
-
-class TraceTest(MlflowTest):
-    def start(self, name: str, time: str) -> str:
-        trace_id = f"tr-{name:0>32}"
-        info = {
-            "trace_id": trace_id,
-            "trace_location": {
-                "type": "MLFLOW_EXPERIMENT",
-                "mlflow_experiment": {"experiment_id": self.experiment_id},
-            },
-            "request_time": time,
-            "execution_duration": "0.145s",
-            "state": "OK",
-            "tags": {"mlflow.traceName": name},
-        }
-        answer = self.ask("POST", TRACES, {"trace": {"trace_info": info}})
-        self.assertEqual(answer.status, 200, answer.body)
-        return trace_id
-
-    def setUp(self) -> None:
-        self.experiment_id = self.experiment()
-        self.first = self.start("1", "2026-11-15T15:01:43.577Z")
-        self.second = self.start("2", "2026-11-15T15:01:44Z")
-
-    def tearDown(self) -> None:
-        for trace_id in (self.first, self.second):
-            self.ask(
-                "POST",
-                TRACES + "/delete-traces",
-                {"experiment_id": self.experiment_id, "request_ids": [trace_id]},
-            )
-
-    def found(self, text: str) -> list[str]:
-        location = {
-            "type": "MLFLOW_EXPERIMENT",
-            "mlflow_experiment": {"experiment_id": self.experiment_id},
-        }
-        body = {"locations": [location], "filter": text}
-        answer = self.ask("POST", TRACES + "/search", body).json
-        return [each["trace_id"] for each in answer.get("traces", [])]
-
-    def test_traces_are_found_by_tags_runs_and_times(self) -> None:
-        self.assertEqual(self.found(""), [self.second, self.first])
-        tags = f"{TRACES}/{self.first}/tags"
-        self.ask("PATCH", tags, {"key": "k", "value": "v"})
-        self.assertEqual(self.found("tags.k = 'v'"), [self.first])
-        self.assertEqual(self.ask("DELETE", tags, {"key": "k"}).status, 200)
-        self.assertEqual(self.found("tags.k = 'v'"), [])
-        old = f"{API}traces/{self.first}/tags"
-        self.ask("PATCH", old, {"key": "k", "value": "v"})
-        self.assertEqual(self.ask("DELETE", old, {"key": "k"}).status, 200)
-        run_id = self.run_of(self.experiment_id)
-        self.post("traces/link-to-run", trace_ids=[self.second], run_id=run_id)
-        self.assertEqual(self.found(f"attribute.run_id = '{run_id}'"), [self.second])
-        self.assertEqual(self.found("timestamp_ms > 1794754903600"), [self.second])
-
-    def test_a_trace_without_spans_is_read(self) -> None:
-        whole = self.ask("GET", f"{TRACES}/get?trace_id={self.first}").json["trace"]
-        self.assertEqual(whole["trace_info"]["execution_duration"], "0.145s")
-        file = self.ask("GET", f"{API}get-trace-artifact?request_id={self.first}")
-        self.assertEqual(file.json, {"spans": []})
-        deleted = self.post(
-            "traces/delete-traces",
-            experiment_id=self.experiment_id,
-            max_timestamp_millis=10**15,
-            max_traces=1,
-        )
-        self.assertEqual(deleted, {"traces_deleted": 1})
-        self.assertEqual(self.found(""), [self.second])
-
-    def test_spans_that_are_none_are_refused(self) -> None:
-        headers = {"Content-Type": "application/x-protobuf", "x-mlflow-experiment-id": "0"}
-        self.assertEqual(self.ask("POST", "/v1/traces", b"\xff\xff\xff", headers).status, 400)
-        self.assertEqual(self.ask("POST", "/v1/traces", b"", headers).status, 200)
 
 
 class UserTest(MlflowTest):

@@ -50,6 +50,7 @@ def calls_of_sources() -> list[tuple[str, str]]:
     for method in ("PUT", "GET", "DELETE"):
         found.append((method, "/api/2.0/mlflow-artifacts/artifacts/{path...}"))
     found.append(("GET", "/api/3.0/mlflow/server-info"))
+    found.append(("POST", "/graphql"))
     return sorted(set(found), key=lambda call: (call[1], call[0]))
 
 

@@ -60,5 +60,6 @@ Outcome<nlohmann::json> render_model(const Call& call, const store::Object& mode
 void add_gateway_secret_calls(Calls& calls);
 void add_gateway_model_calls(Calls& calls);
 void add_gateway_endpoint_calls(Calls& calls);
+void add_gateway_provider_calls(Calls& calls);
 
 }  // namespace kedge::mlflow

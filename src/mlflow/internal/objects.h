@@ -40,6 +40,7 @@ void add_issue_calls(Calls& calls);
 void add_evaluation_dataset_calls(Calls& calls);
 void add_dataset_record_calls(Calls& calls);
 void add_scorer_calls(Calls& calls);
+void add_online_scoring_calls(Calls& calls);
 void add_assessment_calls(Calls& calls);
 
 }  // namespace kedge::mlflow

@@ -22,15 +22,6 @@ using nlohmann::json;
 constexpr std::int64_t kUsualResults = 100;
 constexpr std::int64_t kMostResults = 500;
 
-std::optional<std::string> find_text(const json& info, const char* group, const std::string& key) {
-  const auto found = info.find(group);
-  if (found == info.end() || !found->is_object() || !found->contains(key) ||
-      !found->at(key).is_string()) {
-    return std::nullopt;
-  }
-  return found->at(key).get<std::string>();
-}
-
 // What a search in the text of a trace looks at: the spans' names and attributes.
 std::string text_of(const json& spans) {
   std::string text;
@@ -48,7 +39,7 @@ double number_of(const Trace& trace, const std::string& key) {
 }
 
 Outcome<bool> matches_run(const Call& call, const Trace& trace, const Clause& clause) {
-  if (matches_text(clause, find_text(trace.info, "trace_metadata", "mlflow.sourceRun"))) {
+  if (matches_text(clause, find_trace_text(trace, "trace_metadata", "mlflow.sourceRun"))) {
     return true;
   }
   std::vector<std::string> runs = clause.list;
@@ -56,20 +47,19 @@ Outcome<bool> matches_run(const Call& call, const Trace& trace, const Clause& cl
     runs.push_back(clause.text);
   }
   for (const std::string& run : runs) {
-    const auto linked = KEDGE_TRY(call.state.traces.linked(run));
-    if (std::ranges::find(linked, trace.id) != linked.end()) {
+    if (KEDGE_TRY(is_of_run(call, trace, run))) {
       return true;
     }
   }
   return false;
 }
 
-Outcome<bool> matches(const Call& call, const Trace& trace, const Clause& clause) {
+Outcome<bool> matches_one(const Call& call, const Trace& trace, const Clause& clause) {
   if (clause.entity == Entity::Tag) {
-    return matches_text(clause, find_text(trace.info, "tags", clause.key));
+    return matches_text(clause, find_trace_text(trace, "tags", clause.key));
   }
   if (clause.entity == Entity::Parameter) {
-    return matches_text(clause, find_text(trace.info, "trace_metadata", clause.key));
+    return matches_text(clause, find_trace_text(trace, "trace_metadata", clause.key));
   }
   if (clause.is_numeric) {
     return matches_number(clause, number_of(trace, clause.key));
@@ -78,7 +68,7 @@ Outcome<bool> matches(const Call& call, const Trace& trace, const Clause& clause
     return matches_run(call, trace, clause);
   }
   if (clause.key == "name") {
-    return matches_text(clause, find_text(trace.info, "tags", "mlflow.traceName"));
+    return matches_text(clause, find_trace_text(trace, "tags", "mlflow.traceName"));
   }
   if (clause.key == "text") {
     return matches_text(clause, text_of(KEDGE_TRY(call.state.traces.spans(trace.id))));
@@ -99,7 +89,7 @@ Outcome<bool> matches(const Call& call, const Trace& trace, const Clause& clause
 
 std::string sort_text(const Trace& trace, const std::string& key) {
   if (key == "name") {
-    return find_text(trace.info, "tags", "mlflow.traceName").value_or("");
+    return find_trace_text(trace, "tags", "mlflow.traceName").value_or("");
   }
   return key == "status" ? trace.info.value("state", "") : trace.id;
 }
@@ -113,6 +103,8 @@ int compare(const Trace& a, const Trace& b, const std::string& key) {
   }
   return sort_text(a, key).compare(sort_text(b, key));
 }
+
+}  // namespace
 
 Outcome<std::vector<Trace>> read_traces(const Call& call) {
   std::vector<std::string> ids = KEDGE_TRY(call.fields.texts("experiment_ids"));
@@ -138,9 +130,34 @@ Outcome<std::vector<Trace>> read_traces(const Call& call) {
   return traces;
 }
 
-}  // namespace
+std::optional<std::string> find_trace_text(const Trace& trace, const char* group,
+                                           const std::string& key) {
+  const auto found = trace.info.find(group);
+  if (found == trace.info.end() || !found->is_object() || !found->contains(key) ||
+      !found->at(key).is_string()) {
+    return std::nullopt;
+  }
+  return found->at(key).get<std::string>();
+}
 
-Outcome<server::Response> search_traces(const Call& call) {
+Outcome<bool> is_of_run(const Call& call, const Trace& trace, const std::string& run) {
+  if (find_trace_text(trace, "trace_metadata", "mlflow.sourceRun") == run) {
+    return true;
+  }
+  const auto linked = KEDGE_TRY(call.state.traces.linked(run));
+  return std::ranges::find(linked, trace.id) != linked.end();
+}
+
+Outcome<bool> matches(const Call& call, const Trace& trace, const std::vector<Clause>& clauses) {
+  for (const Clause& clause : clauses) {
+    if (!KEDGE_TRY(matches_one(call, trace, clause))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+Outcome<server::Response> search_traces(const Call& call, TraceRenderer render) {
   const Page page = KEDGE_TRY(read_page(call.fields, kUsualResults, kMostResults));
   const auto clauses =
       KEDGE_TRY(parse_filter(KEDGE_TRY(call.fields.text("filter")), kTraceLanguage));
@@ -152,11 +169,7 @@ Outcome<server::Response> search_traces(const Call& call) {
   order.push_back({.key = "trace_id"});
   std::vector<Trace> found;
   for (Trace& trace : KEDGE_TRY(read_traces(call))) {
-    bool is_meant = true;
-    for (const Clause& clause : clauses) {
-      is_meant = is_meant && KEDGE_TRY(matches(call, trace, clause));
-    }
-    if (is_meant) {
+    if (KEDGE_TRY(matches(call, trace, clauses))) {
       found.push_back(std::move(trace));
     }
   }
@@ -169,7 +182,7 @@ Outcome<server::Response> search_traces(const Call& call) {
     return false;
   });
   json body = json::object();
-  add_page(body, "traces", page, found.size(), [&](std::size_t i) { return found[i].info; });
+  add_page(body, "traces", page, found.size(), [&](std::size_t i) { return render(found[i]); });
   return reply(body);
 }
 
