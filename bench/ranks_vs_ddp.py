@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Is a step of many ranks as fast as with PyTorch's DistributedDataParallel on the same Gloo?
 
-    python3 bench/ranks_vs_ddp.py [--kedge PROGRAM] [--ranks 2] [--rounds 3]
+    python3 bench/ranks_vs_ddp.py [--kedge PROGRAM] [--ranks 2] [--rounds 5] [--epochs 12]
 
 Needs a Python with torch. Both sides train the same network on images of the same size with the
 same batch, optimizer, ranks and threads, in turns on this machine; PyTorch's batches are tensors
@@ -107,8 +107,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kedge", default="build/bin/kedge")
     parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--epochs", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--epochs", type=int, default=12)
     parser.add_argument("--as-rank", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--hidden", help=argparse.SUPPRESS)
     parser.add_argument("--batch", type=int, help=argparse.SUPPRESS)
