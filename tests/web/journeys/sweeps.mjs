@@ -1,7 +1,7 @@
 // A sweep: what was found when, what matters, and which values led there.
 import assert from 'node:assert/strict';
 import { PROJECT } from '../seed.mjs';
-import { at, drag } from '../steps.mjs';
+import { at, drag, rootOf } from '../steps.mjs';
 
 const ID = 'swell123';
 const TEXT = `method: random
@@ -25,7 +25,12 @@ function planned() {
 }
 
 async function addSweep(api) {
-  const facts = { format: 'kedge-sweep', id: ID, name: 'swell', file: 'sweep.yaml' };
+  const facts = {
+    format: 'kedge-sweep',
+    id: ID,
+    name: 'swell',
+    file: 'sweep.yaml',
+  };
   await api.call('PUT', `sweeps/${PROJECT}/${ID}`, { text: TEXT, facts });
   for (const { number, values, loss } of planned()) {
     const minute = String(number).padStart(2, '0');
@@ -70,12 +75,53 @@ async function lookAtSweep({ page, server }) {
   await page.getByText(`${kept} of 40 runs`).waitFor();
 }
 
+/** Nothing, then a trial that failed: no empty axes, but what to do; then a result. */
+async function waitForResults({ page, server }) {
+  const id = 'calm1234';
+  const facts = { format: 'kedge-sweep', id, name: 'calm', file: 'sweep.yaml' };
+  const addTrial = (number, result) =>
+    server.api.call('POST', `sweeps/${PROJECT}/${id}/trials`, {
+      number,
+      values: { lr: 0.01 / number, batch: 32, optimizer: 'sgd' },
+      run: `${id}-000${number}`,
+      attempts: 1,
+      result: {
+        seconds: 90,
+        ended: `2026-11-15T10:0${number}:30Z`,
+        host: 'node1',
+        ...result,
+      },
+    });
+  const axes = page.getByRole('group', { name: 'Parallel coordinates' });
+  await server.api.call('PUT', `sweeps/${PROJECT}/${id}`, {
+    text: TEXT,
+    facts,
+  });
+  await page.goto(at(server, `sweeps/${id}`));
+  await page.getByRole('heading', { name: 'No trial has finished yet' }).waitFor();
+  await page.getByText(`kedge agent ${PROJECT}/${id} --server ${rootOf(server)}`).waitFor();
+  assert.equal(await axes.count(), 0);
+  assert.equal(await page.locator('.trials').count(), 0);
+  await addTrial(1, { state: 'failed', message: 'the program ended with 3' });
+  await page.reload();
+  await page.getByText('the program ended with 3').waitFor();
+  await page.getByRole('heading', { name: 'No trial has finished yet' }).waitFor();
+  assert.equal(await axes.count(), 0);
+  await addTrial(2, { state: 'finished', metric: 0.5 });
+  await page.getByRole('img', { name: /Best loss so far over time/ }).waitFor();
+  assert.equal(await page.getByText('No trial has finished').count(), 0);
+  assert.equal(await axes.count(), 1);
+}
+
 async function holdSweep({ page, server }) {
   const id = 'ebb12345';
   const facts = { format: 'kedge-sweep', id, name: 'ebb', file: 'sweep.yaml' };
   const stateOf = async () => (await server.api.call('GET', `sweeps/${PROJECT}/${id}`)).state;
   const press = (name) => page.getByRole('button', { name, exact: true }).click();
-  await server.api.call('PUT', `sweeps/${PROJECT}/${id}`, { text: TEXT, facts });
+  await server.api.call('PUT', `sweeps/${PROJECT}/${id}`, {
+    text: TEXT,
+    facts,
+  });
   await page.goto(at(server, `sweeps/${id}`));
   await press('pause');
   await page.getByText('random, paused').waitFor();
@@ -91,5 +137,6 @@ async function holdSweep({ page, server }) {
 
 export const sweeps = {
   'look at a sweep': lookAtSweep,
+  'see what a sweep without results waits for': waitForResults,
   'pause, go on and stop a sweep': holdSweep,
 };

@@ -13,6 +13,7 @@ import { Button } from '../../ui/button';
 import { ErrorNote } from '../../ui/error_note';
 import { Parallel } from '../compare/parallel';
 import { Scatter } from '../compare/scatter';
+import { NoResults } from './no_results';
 import { TrialsTable } from './trials_table';
 
 const LOOK_EVERY_MS = 4000;
@@ -38,14 +39,20 @@ export function SweepPage({ project, id }: { project: string; id: string }) {
     <div class="scroll">
       <div class="leaf sweep">
         <Head sweep={sweep} onChange={found.reload} />
-        <Progress sweep={sweep} trials={trials} />
-        <h2>What matters</h2>
-        {importance.data ? (
-          <ImportanceBars report={importance.data} />
+        {trials.some((trial) => trial.metric !== null) ? (
+          <>
+            <Progress sweep={sweep} trials={trials} />
+            <h2>What matters</h2>
+            {importance.data ? (
+              <ImportanceBars report={importance.data} />
+            ) : (
+              <p class="faint">{importance.error?.message ?? 'Known after a few trials.'}</p>
+            )}
+            <Plots sweep={sweep} trials={trials} />
+          </>
         ) : (
-          <p class="faint">{importance.error?.message ?? 'Known after a few trials.'}</p>
+          <NoResults sweep={sweep} trials={trials} />
         )}
-        <Plots sweep={sweep} trials={trials} />
       </div>
     </div>
   );
