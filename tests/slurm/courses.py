@@ -1,5 +1,9 @@
 """What jobs do when all goes well: arrays, continuations, dependencies, sweeps, ranks."""
 
+import pathlib
+import re
+import subprocess
+
 from bench import CONFIG, SMALL, Bench, contains, digests, equal
 from cluster import wait_until
 
@@ -194,6 +198,34 @@ def sweep_of_12_is_an_array(bench: Bench) -> None:
     text = bench.kedge("sweep", "show", sweep).stdout
     finished = [line for line in text.splitlines() if line.split()[1:2] == ["finished"]]
     equal(len(finished), 12, "finished trials")
+
+
+def tutorial_array_works_on_a_sweep(bench: Bench) -> None:
+    """The commands of the tutorial, word for word: what it makes, and the block for a cluster."""
+    page = pathlib.Path(__file__).parents[2] / "docs/tutorials/sweeps.md"
+    blocks = re.findall(r"^```sh.*?\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+    (made,) = [block for block in blocks if block.startswith("mkdir workshop")]
+    (array,) = [block for block in blocks if "sbatch" in block]
+    files = made[: made.index("kedge sweep")]
+    path = f"{pathlib.Path(bench.program).parent}:{bench.environment['PATH']}"
+    done = subprocess.run(
+        ["bash", "-ec", files + array],
+        cwd=bench.folder,
+        env=bench.environment | {"PATH": path},
+        capture_output=True,
+        text=True,
+    )
+    equal(done.returncode, 0, done.stderr)
+    contains(done.stdout, "Submitted batch job")
+    bench.folder /= "workshop"
+    sweep = (bench.folder / "id").read_text().strip()
+
+    def shown() -> str:
+        return bench.kedge("sweep", "show", sweep).stdout
+
+    wait_until("12 trials", lambda: "12 of 12 runs: 12 finished" in shown(), 180)
+    outputs = "".join(file.read_text() for file in bench.folder.glob("slurm-*_*.out"))
+    equal(len(list(bench.folder.glob("slurm-*_*.out"))), 12, f"tasks; they said: {outputs}")
 
 
 def ranks_meet(bench: Bench) -> None:
