@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -13,33 +14,35 @@
 namespace kedge::search {
 namespace {
 
+using Eigen::ArrayXd;
 using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
 constexpr double kJitter = 1e-9;
+constexpr double kVarianceMin = 1e-14;
 
 // The rough part's lengths are this much shorter than the smooth part's.
 constexpr double kRoughness = 5;
 
 // Both are functions of the squared distance, scaled by the lengths; slopes are derivatives by it.
-double smooth(double square) {
-  const double r = std::sqrt(5 * square);
-  return (1 + r + r * r / 3) * std::exp(-r);
+ArrayXd smooth(const ArrayXd& squares) {
+  const ArrayXd r = (5 * squares).sqrt();
+  return (1 + r + r.square() / 3) * (-r).exp();
 }
 
-double smooth_slope(double square) {
-  const double r = std::sqrt(5 * square);
-  return -(5.0 / 6.0) * (1 + r) * std::exp(-r);
+ArrayXd smooth_slope(const ArrayXd& squares) {
+  const ArrayXd r = (5 * squares).sqrt();
+  return -(5.0 / 6.0) * (1 + r) * (-r).exp();
 }
 
-double rough(double square) {
-  const double r = kRoughness * std::sqrt(3 * square);
-  return (1 + r) * std::exp(-r);
+ArrayXd rough(const ArrayXd& squares) {
+  const ArrayXd r = kRoughness * (3 * squares).sqrt();
+  return (1 + r) * (-r).exp();
 }
 
-double rough_slope(double square) {
-  return -1.5 * kRoughness * kRoughness * std::exp(-kRoughness * std::sqrt(3 * square));
+ArrayXd rough_slope(const ArrayXd& squares) {
+  return -1.5 * kRoughness * kRoughness * (-kRoughness * (3 * squares).sqrt()).exp();
 }
 
 double squared_difference(double a, double b, bool is_choice) {
@@ -49,19 +52,42 @@ double squared_difference(double a, double b, bool is_choice) {
   return (a - b) * (a - b);
 }
 
-// The squared differences of all pairs, a matrix per axis.
-std::vector<MatrixXd> pair_squares(const MatrixXd& x, const std::vector<bool>& is_choice) {
-  std::vector<MatrixXd> squares;
+// The squared differences of all pairs, a row each and a column per axis. The pairs are those below
+// the diagonal of a matrix, column after column.
+MatrixXd pair_squares(const MatrixXd& x, const std::vector<bool>& is_choice) {
+  const Index n = x.rows();
+  MatrixXd squares(n * (n - 1) / 2, x.cols());
   for (Index j = 0; j < x.cols(); ++j) {
-    MatrixXd square(x.rows(), x.rows());
-    for (Index a = 0; a < x.rows(); ++a) {
-      for (Index b = 0; b < x.rows(); ++b) {
-        square(a, b) = squared_difference(x(a, j), x(b, j), is_choice[static_cast<std::size_t>(j)]);
+    Index pair = 0;
+    for (Index b = 0; b < n; ++b) {
+      for (Index a = b + 1; a < n; ++a) {
+        squares(pair++, j) =
+            squared_difference(x(a, j), x(b, j), is_choice[static_cast<std::size_t>(j)]);
       }
     }
-    squares.push_back(std::move(square));
   }
   return squares;
+}
+
+// The matrix whose pairs these are; what is above the diagonal is left alone.
+void fill_lower(MatrixXd& matrix, const ArrayXd& pairs) {
+  Index begin = 0;
+  for (Index b = 0; b < matrix.cols(); ++b) {
+    const Index count = matrix.rows() - b - 1;
+    matrix.col(b).tail(count) = pairs.segment(begin, count);
+    begin += count;
+  }
+}
+
+ArrayXd read_lower(const MatrixXd& matrix) {
+  ArrayXd pairs(matrix.rows() * (matrix.rows() - 1) / 2);
+  Index begin = 0;
+  for (Index b = 0; b < matrix.cols(); ++b) {
+    const Index count = matrix.rows() - b - 1;
+    pairs.segment(begin, count) = matrix.col(b).tail(count);
+    begin += count;
+  }
+  return pairs;
 }
 
 // A bell over a logarithm: adds its part of the energy and of the gradient.
@@ -79,41 +105,41 @@ class Posterior {
 
   // theta: the logarithms of the lengths, of both scales and of the noise.
   double operator()(const VectorXd& theta, VectorXd& gradient) const {
-    const auto dimension = static_cast<Index>(squares_.size());
+    const Index dimension = squares_.cols();
     const Index n = y_.size();
     const VectorXd inverse = (-2 * theta.head(dimension).array()).exp();
     const VectorXd sizes = theta.tail(3).array().exp();
-    MatrixXd distance = MatrixXd::Zero(n, n);
-    for (Index j = 0; j < dimension; ++j) {
-      distance.noalias() += inverse[j] * squares_[static_cast<std::size_t>(j)];
-    }
-    const MatrixXd smooth_part = sizes[0] * distance.unaryExpr(&smooth);
-    const MatrixXd rough_part = sizes[1] * distance.unaryExpr(&rough);
-    MatrixXd covariance = smooth_part + rough_part;
-    covariance.diagonal().array() += sizes[2] + kJitter;
-    const Eigen::LLT<MatrixXd> cholesky(covariance);
+    const ArrayXd distance = squares_ * inverse;
+    const ArrayXd smooth_part = sizes[0] * smooth(distance);
+    const ArrayXd rough_part = sizes[1] * rough(distance);
+    MatrixXd covariance(n, n);
+    fill_lower(covariance, smooth_part + rough_part);
+    covariance.diagonal().setConstant(sizes.sum() + kJitter);
+    const Eigen::LLT<Eigen::Ref<MatrixXd>> cholesky(covariance);
     if (cholesky.info() != Eigen::Success) {
       return std::numeric_limits<double>::infinity();
     }
     const VectorXd alpha = cholesky.solve(y_);
-    const MatrixXd inner =
-        cholesky.solve(MatrixXd::Identity(n, n)) - alpha * alpha.transpose();  // K^-1 - aa'
+    const MatrixXd root = cholesky.matrixL().solve(MatrixXd::Identity(n, n));
+    MatrixXd inner = MatrixXd::Zero(n, n);  // K^-1 - aa', its lower half
+    inner.selfadjointView<Eigen::Lower>().rankUpdate(root.transpose());
+    inner.selfadjointView<Eigen::Lower>().rankUpdate(alpha, -1);
     double energy = 0.5 * y_.dot(alpha);
     energy += cholesky.matrixLLT().diagonal().array().log().sum();
-    const MatrixXd slope = inner.cwiseProduct(sizes[0] * distance.unaryExpr(&smooth_slope) +
-                                              sizes[1] * distance.unaryExpr(&rough_slope));
-    for (Index j = 0; j < dimension; ++j) {
-      gradient[j] = -inverse[j] * slope.cwiseProduct(squares_[static_cast<std::size_t>(j)]).sum();
-    }
-    gradient[dimension] = 0.5 * inner.cwiseProduct(smooth_part).sum();
-    gradient[dimension + 1] = 0.5 * inner.cwiseProduct(rough_part).sum();
-    gradient[dimension + 2] = 0.5 * sizes[2] * inner.trace();
+    const ArrayXd pairs = read_lower(inner);  // each of them counts twice in a sum
+    const VectorXd slope =
+        pairs * (sizes[0] * smooth_slope(distance) + sizes[1] * rough_slope(distance));
+    gradient.head(dimension) = -2 * inverse.cwiseProduct(squares_.transpose() * slope);
+    const double half_trace = 0.5 * inner.trace();
+    gradient[dimension] = (pairs * smooth_part).sum() + half_trace * sizes[0];
+    gradient[dimension + 1] = (pairs * rough_part).sum() + half_trace * sizes[1];
+    gradient[dimension + 2] = half_trace * sizes[2];
     return energy + priors(theta, gradient);
   }
 
   // Lengths grow with the root of the dimension, as distances do (Hvarfner et al. 2024).
   double priors(const VectorXd& theta, VectorXd& gradient) const {
-    const auto dimension = static_cast<Index>(squares_.size());
+    const Index dimension = squares_.cols();
     const double center = center_of_lengths(dimension);
     double energy = 0;
     for (Index j = 0; j < dimension; ++j) {
@@ -131,7 +157,7 @@ class Posterior {
 
  private:
   const VectorXd& y_;
-  std::vector<MatrixXd> squares_;
+  MatrixXd squares_;
 };
 
 }  // namespace
@@ -194,21 +220,36 @@ VectorXd GaussianProcess::squares_to(const VectorXd& x) const {
 }
 
 VectorXd GaussianProcess::kernel_of(const VectorXd& squares) const {
-  return scale_ * squares.unaryExpr(&smooth) + rough_scale_ * squares.unaryExpr(&rough);
+  return scale_ * smooth(squares) + rough_scale_ * rough(squares);
 }
 
 Prediction GaussianProcess::predict(const VectorXd& x) const {
   const VectorXd k = kernel_of(squares_to(x));
   const VectorXd v = cholesky_.matrixL().solve(k);
-  return {k.dot(alpha_), std::max(scale_ + rough_scale_ - v.squaredNorm(), 1e-14)};
+  return {k.dot(alpha_), std::max(scale_ + rough_scale_ - v.squaredNorm(), kVarianceMin)};
+}
+
+std::vector<Prediction> GaussianProcess::predict(std::span<const VectorXd> points) const {
+  MatrixXd k(samples_.x.rows(), static_cast<Index>(points.size()));
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    k.col(static_cast<Index>(i)) = kernel_of(squares_to(points[i]));
+  }
+  const VectorXd means = k.transpose() * alpha_;
+  cholesky_.matrixL().solveInPlace(k);
+  std::vector<Prediction> predictions;
+  predictions.reserve(points.size());
+  for (Index i = 0; i < k.cols(); ++i) {
+    const double variance = scale_ + rough_scale_ - k.col(i).squaredNorm();
+    predictions.push_back({means[i], std::max(variance, kVarianceMin)});
+  }
+  return predictions;
 }
 
 Prediction GaussianProcess::predict(const VectorXd& x, VectorXd& mean_gradient,
                                     VectorXd& variance_gradient) const {
   const VectorXd squares = squares_to(x);
   const VectorXd k = kernel_of(squares);
-  const VectorXd slope =
-      scale_ * squares.unaryExpr(&smooth_slope) + rough_scale_ * squares.unaryExpr(&rough_slope);
+  const VectorXd slope = scale_ * smooth_slope(squares) + rough_scale_ * rough_slope(squares);
   const VectorXd weights = cholesky_.solve(k);
   for (Index j = 0; j < x.size(); ++j) {
     mean_gradient[j] = 0;
@@ -221,7 +262,7 @@ Prediction GaussianProcess::predict(const VectorXd& x, VectorXd& mean_gradient,
     mean_gradient[j] = change.dot(alpha_);
     variance_gradient[j] = -2 * change.dot(weights);
   }
-  return {k.dot(alpha_), std::max(scale_ + rough_scale_ - k.dot(weights), 1e-14)};
+  return {k.dot(alpha_), std::max(scale_ + rough_scale_ - k.dot(weights), kVarianceMin)};
 }
 
 void GaussianProcess::believe(const VectorXd& x) {

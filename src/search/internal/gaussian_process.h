@@ -4,6 +4,7 @@
 // rough part takes the bumps, which without it would make the lengths short and the trend unseen.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include <Eigen/Cholesky>
@@ -35,6 +36,9 @@ class GaussianProcess {
   GaussianProcess(Samples samples, KernelShape shape, const std::vector<bool>& is_choice);
 
   Prediction predict(const Eigen::VectorXd& x) const;
+
+  // Of many points, in much less time than one after the other.
+  std::vector<Prediction> predict(std::span<const Eigen::VectorXd> points) const;
 
   // Also how both change with x; axes with choices have no gradient.
   Prediction predict(const Eigen::VectorXd& x, Eigen::VectorXd& mean_gradient,
