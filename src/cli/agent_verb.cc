@@ -1,6 +1,9 @@
+#include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -33,13 +36,35 @@ const VerbHelp kHelp = {
               kSweepDirFlag,
               kJsonFlag}};
 
+// A job that was submitted right after its sweep was made may come to a machine whose file system
+// does not show it yet, and a server may just be starting again.
+constexpr int kLooks = 10;
+constexpr std::chrono::milliseconds kBetweenLooks{500};
+
+Result<std::unique_ptr<sweep::Sweep>> open_patiently(const Arguments& arguments) {
+  auto sweep = open_sweep_of(arguments);
+  for (int look = 1; look < kLooks; ++look) {
+    if (sweep || (sweep.error().kind != ErrorKind::NotFound &&
+                  sweep.error().kind != ErrorKind::Unavailable)) {
+      break;
+    }
+    if (look == 1) {
+      say("kedge: {}; looking for {:.0f} s more", sweep.error().message,
+          std::chrono::duration<double>(kBetweenLooks * kLooks).count());
+    }
+    std::this_thread::sleep_for(kBetweenLooks);
+    sweep = open_sweep_of(arguments);
+  }
+  return sweep;
+}
+
 Result<int> work(const Arguments& arguments) {
   const std::int64_t count = KEDGE_TRY(arguments.number("--count", 0));
   if (arguments.has("--count") && count < 1) {
     return fail(ErrorKind::Usage, "--count must be at least 1");
   }
   const launch::HeldSignals signals;
-  const auto sweep = KEDGE_TRY(open_sweep_of(arguments));
+  const auto sweep = KEDGE_TRY(open_patiently(arguments));
   sweep::AgentOptions options;
   if (count > 0) {
     options.count = count;

@@ -78,10 +78,12 @@ bool has_ended(const Path& trial) {
   return set_aside < 0;
 }
 
-bool was_killed(const Path& trial, int number) {
+// Whether the agent of this attempt is seen to have left the trial to others. Of one that was
+// killed, or whose file is not seen yet, nobody knows what it wrote last.
+bool was_left(const Path& trial, int number) {
   for (const track::AttemptFacts& attempt : track::list_attempts(trial)) {
     if (attempt.number == number) {
-      return attempt.state == "killed";
+      return attempt.state == "interrupted";
     }
   }
   return false;
@@ -102,7 +104,7 @@ Result<std::optional<Job>> SweepFolder::take(const TrialView& view) {
     }
     return std::unexpected(attempt.error());
   }
-  if (was_killed(path, attempt->number() - 1)) {
+  if (attempt->number() > 1 && !was_left(path, attempt->number() - 1)) {
     std::this_thread::sleep_for(kSettle);
   }
   if (has_ended(path)) {

@@ -4,8 +4,10 @@ Agents are killed with SIGKILL and replaced until the sweep has ended. Each tria
 its start and its end; a second start while the first still runs is a failure, as is a trial
 without exactly one result, and values that were handed out twice.
 
---nodes N: the folder is on late_fs.py, mounted N times (root, FUSE). --server: the state is on a
-`kedge server` that is killed and restarted --restarts times instead.
+--nodes N: the folder is on late_fs.py, mounted N times (root, FUSE), and each mount has a host name
+of its own; after half of the kills the last of these machines is lost with all its agents, which
+others learn only from the agents' silence. --server: the state is on a `kedge server` that is
+killed and restarted --restarts times instead.
 """
 
 import argparse
@@ -21,6 +23,8 @@ import tempfile
 import time
 import urllib.request
 
+LATE_FS = pathlib.Path(__file__).with_name("late_fs.py")
+
 PROGRAM = """#!/bin/sh
 # Notes each start; says so when an earlier start of the same trial is still alive.
 note=$LEDGER/$KEDGE_SWEEP_TRIAL
@@ -28,7 +32,8 @@ for pid in $(cat $note.pids 2>/dev/null); do
   kill -0 $pid 2>/dev/null && echo "$pid beside $$" >> $note.twice
 done
 echo $$ >> $note.pids
-sleep 0.$(($$ % 4 + 1))
+cat /proc/sys/kernel/hostname >> $note.hosts
+sleep $(($$ % ${LONGEST_S:-1})).$(($$ % 4 + 1))
 echo "loss = 0.$KEDGE_SWEEP_TRIAL"
 echo done >> $note.ends
 """
@@ -55,31 +60,47 @@ class Nodes:
         if count == 0:
             return
         (folder / "backing").mkdir()
-        program = pathlib.Path(__file__).with_name("late_fs.py")
         for i in range(count):
             mount = folder / f"node{i}"
             mount.mkdir()
-            words = [sys.executable, str(program), str(folder / "backing"), str(mount)]
+            words = [sys.executable, str(LATE_FS), str(folder / "backing"), str(mount)]
             self.servers.append(subprocess.Popen(words))
             self.mounts.append(mount)
         for mount, server in zip(self.mounts, self.servers):
             while not os.path.ismount(mount):
                 if server.poll() is not None:
-                    sys.exit("late_fs.py could not mount: FUSE, fusepy and root are needed")
+                    sys.exit("late_fs.py could not mount")
                 time.sleep(0.1)
 
     def words(self, node: int, command: list[str]) -> list[str]:
         if not self.mounts:
             return command
         mount = self.mounts[node % len(self.mounts)]
-        script = f'mount --bind {mount} {self.shared} && cd {self.shared} && exec "$@"'
-        return ["unshare", "-m", "sh", "-c", script, "sh", *command]
+        script = (
+            f"echo {mount.name} > /proc/sys/kernel/hostname"
+            f' && mount --bind {mount} {self.shared} && cd {self.shared} && exec "$@"'
+        )
+        return ["unshare", "--mount", "--uts", "sh", "-c", script, "sh", *command]
+
+    def is_last(self, node: int) -> bool:
+        return bool(self.mounts) and node % len(self.mounts) == len(self.mounts) - 1
 
     def close(self) -> None:
         for mount, server in zip(self.mounts, self.servers):
             subprocess.run(["umount", "-l", str(mount)], check=False)
             server.terminate()
             server.wait()
+
+
+def lacks_fuse() -> str:
+    """What late_fs.py needs and this machine lacks."""
+    if os.geteuid() != 0:
+        return "mounting needs root"
+    if not os.path.exists("/dev/fuse"):
+        return "there is no /dev/fuse"
+    if subprocess.run([sys.executable, str(LATE_FS), "--help"], capture_output=True).returncode:
+        return f"{sys.executable} has no fusepy, or there is no libfuse.so.2"
+    return ""
 
 
 class Server:
@@ -111,7 +132,9 @@ class Server:
 
 def run(kedge: str, folder: pathlib.Path, options, nodes: Nodes, server: Server | None) -> int:
     (folder / "ledger").mkdir()
-    environment = os.environ | {"LEDGER": str(folder / "ledger")}
+    # Files that are seen late make agents slow: longer trials, so that most of them have one.
+    slowness = 8 if options.nodes else 1
+    environment = os.environ | {"LEDGER": str(folder / "ledger"), "LONGEST_S": str(slowness)}
     home = folder / "backing" if options.nodes else nodes.shared
     program = home / "work.sh"
     program.write_text(PROGRAM)
@@ -151,6 +174,7 @@ def run(kedge: str, folder: pathlib.Path, options, nodes: Nodes, server: Server 
 
     agents = [start(i) for i in range(options.agents)]
     kills = 0
+    refused = 0
     restarts = 0
     deadline = time.monotonic() + options.timeout
     while agents and time.monotonic() < deadline:
@@ -166,22 +190,46 @@ def run(kedge: str, folder: pathlib.Path, options, nodes: Nodes, server: Server 
             time.sleep(dice.uniform(0, 2))
             server.start()
             restarts += 1
-        time.sleep(dice.uniform(0.02, 0.2))
+        if kills >= options.kills / 2:
+            for agent in agents:  # once: nobody is started there again
+                if nodes.is_last(agent.node):
+                    agent.kill()
+                    agent.wait()
+        time.sleep(slowness * dice.uniform(0.02, 0.2))
+        refused += sum(agent.poll() not in (None, 0, -signal.SIGKILL) for agent in agents)
         agents = [agent for agent in agents if agent.poll() is None]
     for agent in agents:
         agent.terminate()
     shown = call("sweep", "show", sweep_id)
     if server:
         print(f"the server was killed and restarted {restarts} times")
-    problems = judge(shown, folder, options, kills, len(agents))
+    # Agents may well end where the server is away as they start.
+    seen = [] if server else find_repeated(home, folder / "ledger")
+    if refused and not server:
+        seen.append(f"{refused} agents ended with an error")
+    problems = judge(shown, folder, options, kills, len(agents), seen)
     if problems:
         print((folder / "agents.log").read_text()[-4000:])
     return problems
 
 
-def judge(shown: dict, folder: pathlib.Path, options, kills: int, left: int) -> int:
+def find_repeated(home: pathlib.Path, ledger: pathlib.Path) -> list[str]:
+    """Trials that ran to the end more often than agents killed just before the result explain."""
+    repeated = []
+    for folder in home.glob("sweeps/*/trials/*/attempts"):
+        attempts = [json.loads(one.read_text()) for one in sorted(folder.glob("*.json"))]
+        ends = ledger / f"{folder.parent.name}.ends"
+        killed = sum(attempt["state"] == "running" for attempt in attempts)
+        if ends.exists() and len(ends.read_text().split()) - 1 > killed:
+            known = ["host", "pid", "started", "ended", "state"]
+            lines = ["  ".join(str(one[key]) for key in known) for one in attempts]
+            repeated.append("\n    ".join([f"{ends.stem} was run again after its end:", *lines]))
+    return repeated
+
+
+def judge(shown: dict, folder: pathlib.Path, options, kills: int, left: int, seen: list) -> int:
     trials = shown["trials"]
-    problems = []
+    problems = list(seen)
     if left:
         problems.append(f"{left} agents were still at it after {options.timeout} s")
     if len(trials) != options.trials:
@@ -197,9 +245,11 @@ def judge(shown: dict, folder: pathlib.Path, options, kills: int, left: int) -> 
     # An agent may be killed between its program's end and the result.
     again = sum(ends.read_text().count("done") - 1 for ends in (folder / "ledger").glob("*.ends"))
     starts = sum(len(pids.read_text().split()) for pids in (folder / "ledger").glob("*.pids"))
+    hosts = [set(file.read_text().split()) for file in (folder / "ledger").glob("*.hosts")]
+    moved = sum(len(names) > 1 for names in hosts)
     print(
         f"{options.agents} agents, {kills} of them killed: {len(trials)} trials, {starts} starts,"
-        f" {again} ran to the end again, {len(problems)} problems"
+        f" {moved} on another machine, {again} ran to the end again, {len(problems)} problems"
     )
     for problem in problems:
         print("  " + problem)
@@ -219,6 +269,9 @@ def main() -> int:
     parser.add_argument("--server", action="store_true")
     parser.add_argument("--restarts", type=int, default=3)
     options = parser.parse_args()
+    if options.nodes and lacks_fuse():
+        print(f"skipped: {lacks_fuse()}")
+        return 0
     kedge = str(pathlib.Path(options.kedge).resolve())
     with tempfile.TemporaryDirectory(prefix="kedge-sweep-") as name:
         folder = pathlib.Path(name)

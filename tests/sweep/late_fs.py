@@ -3,7 +3,8 @@
 `late_fs.py BACKING MOUNT` passes everything on to BACKING. Several mounts of one BACKING are as
 several machines: each has its own cache of names and attributes (--cache seconds, kept by the
 kernel), and does not see files that another mount made in the last --delay seconds. link(),
-rename() and exclusive creation have one winner, as on NFS. Needs libfuse.so.2, PyPI fusepy, root.
+rename() and exclusive creation have one winner, as on NFS. Needs root, libfuse.so.2 and fusepy
+(PyPI's, or Debian's python3-fusepy, which calls its module otherwise).
 """
 
 import argparse
@@ -12,7 +13,10 @@ import os
 import stat
 import time
 
-import fuse
+try:
+    import fuse
+except ImportError:
+    import fusepy as fuse
 
 
 class LateFs(fuse.Operations):
