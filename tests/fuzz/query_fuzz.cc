@@ -8,7 +8,7 @@
 
 #include "core/result.h"
 #include "input_file.h"
-#include "store/internal/pattern.h"
+#include "store/pattern.h"
 #include "store/query.h"
 
 namespace {

@@ -9,8 +9,8 @@
 
 #include "core/result.h"
 #include "store/internal/field.h"
-#include "store/internal/pattern.h"
 #include "store/internal/query_literal.h"
+#include "store/pattern.h"
 #include "store/query.h"
 
 namespace kedge::store {

@@ -1,4 +1,4 @@
-#include "store/internal/pattern.h"
+#include "store/pattern.h"
 
 #include <algorithm>
 #include <bit>
