@@ -28,6 +28,7 @@ from model_calls import (  # noqa: F401
     LoginTest,
     MoreRegistryTest,
     RegistryTest,
+    SourceTest,
     UserTest,
 )
 from raw_calls import API, MlflowTest, main

@@ -1,5 +1,7 @@
 """Calls about models, users and logging in, over plain HTTP; contract.py runs them."""
 
+import os
+
 from raw_calls import API, MlflowTest
 
 
@@ -169,6 +171,27 @@ class RegistryTest(MlflowTest):
         for source in ("/etc", "file:///etc", "s3://b/../../x", "http://h/a/..%2f..%2fb"):
             message = self.refused("model-versions/create", {"name": "careful", "source": source})
             self.assertTrue(message.startswith("Invalid model version source"), message)
+
+
+class SourceTest(MlflowTest):
+    VARIABLE = "MLFLOW_CREATE_MODEL_VERSION_SOURCE_VALIDATION_REGEX"
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        os.environ[cls.VARIABLE] = "^mlflow-artifacts:/.*$"
+        try:
+            super().setUpClass()
+        finally:
+            del os.environ[cls.VARIABLE]
+
+    def test_only_sources_that_match_become_versions(self) -> None:
+        self.post("registered-models/create", name="m")
+        fields = {"name": "m", "source": "s3://path/to/model"}
+        message = self.refused("model-versions/create", fields)
+        self.assertEqual(message, "Invalid model version source: 's3://path/to/model'.")
+        run_id = self.run_of(self.experiment())
+        uri = self.get("runs/get", run_id=run_id)["run"]["info"]["artifact_uri"]
+        self.post("model-versions/create", name="m", source=f"{uri}/model", run_id=run_id)
 
 
 class LoginTest(MlflowTest):

@@ -3,6 +3,7 @@
 import unittest
 
 import mlflow
+import requests
 from client_case import IS_3, ClientTest, has
 
 
@@ -126,3 +127,59 @@ class TraceTest(ClientTest):
         mlflow.genai.datasets.delete_dataset(dataset_id=dataset.dataset_id)
         with self.assertRaisesRegex(mlflow.exceptions.MlflowException, "not found"):
             mlflow.genai.datasets.get_dataset(dataset_id=dataset.dataset_id)
+
+    def test_traces_are_counted_and_compared(self) -> None:
+        from mlflow.entities.trace_metrics import (
+            AggregationType,
+            MetricAggregation,
+            MetricViewType,
+        )
+        from mlflow.tracing.client import TracingClient
+
+        experiment = mlflow.set_experiment("counted").experiment_id
+        for number in range(6):
+            with mlflow.start_span("ask") as span:
+                team = "red" if number < 4 else "blue"
+                mlflow.update_current_trace(tags={"team": team, "even": str(number % 2 == 0)})
+                span.set_attribute("number", number)
+        mlflow.flush_trace_async_logging()
+        tracing = TracingClient(self.server.url)
+        found = tracing.calculate_trace_filter_correlation(
+            [experiment], "tags.team = 'red'", "tags.even = 'True'"
+        )
+        self.assertEqual(
+            (found.total_count, found.filter1_count, found.filter2_count, found.joint_count),
+            (6, 4, 3, 2),
+        )
+        self.assertAlmostEqual(found.npmi, 0)  # as often as chance would have it
+        points = tracing.store.query_trace_metrics(
+            experiment_ids=[experiment],
+            view_type=MetricViewType.SPANS,
+            metric_name="span_count",
+            aggregations=[MetricAggregation(AggregationType.COUNT)],
+            dimensions=["span_name", "span_status"],
+        )
+        told = [(each.dimensions, each.values) for each in points]
+        self.assertEqual(told, [({"span_name": "ask", "span_status": "OK"}, {"COUNT": 6})])
+
+    @unittest.skipUnless(has("pandas"), "there is no pandas")
+    def test_a_prompt_that_was_tried_is_a_model_that_loads(self) -> None:
+        experiment = mlflow.set_experiment("prompts").experiment_id
+        answer = requests.post(
+            self.server.url + "/ajax-api/2.0/mlflow/runs/create-promptlab-run",
+            json={
+                "experiment_id": experiment,
+                "prompt_template": "Is {{ x }} red?",
+                "prompt_parameters": [{"key": "x", "value": "fire"}],
+                "model_route": "chat",
+                "model_input": "Is fire red?",
+                "model_output": "yes",
+                "mlflow_version": mlflow.__version__,
+            },
+            timeout=60,
+        )
+        run_id = answer.json()["run"]["info"]["run_id"]
+        model = mlflow.pyfunc.load_model(f"runs:/{run_id}/model")
+        self.assertEqual(model.metadata.get_input_schema().input_names(), ["x"])
+        table = mlflow.load_table("eval_results_table.json", run_ids=[run_id])
+        self.assertEqual(list(table["output"]), ["yes"])

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include "mlflow/internal/logged_models.h"
 #include "mlflow/internal/registry.h"
 #include "mlflow/internal/runs.h"
+#include "store/pattern.h"
 
 namespace kedge::mlflow {
 namespace {
@@ -42,6 +44,24 @@ Fault bad_remote(std::string_view source) {
                     "If supplying a source as an http, https, local file path, ftp, objectstore, "
                     "or mlflow-artifacts uri, an absolute path must be provided without relative "
                     "path references present. Please provide an absolute path.");
+}
+
+// The same variable as MLflow's own server has: only sources that match may become versions.
+Outcome<void> check_allowed(std::string_view source) {
+  constexpr const char* kVariable = "MLFLOW_CREATE_MODEL_VERSION_SOURCE_VALIDATION_REGEX";
+  const char* text = std::getenv(kVariable);
+  if (text == nullptr || *text == '\0') {
+    return {};
+  }
+  const auto pattern = store::Pattern::compile(text);
+  if (!pattern) {
+    return refuse(Code::InvalidState, fmt::format("{} of this server is no pattern: {}", kVariable,
+                                                  pattern.error().message));
+  }
+  if (!pattern->is_in(source)) {
+    return refuse(fmt::format("Invalid model version source: '{}'.", source));
+  }
+  return {};
 }
 
 // The path of "/a/b", "file:/a/b" or "file:///a/b", without dots; nothing for another machine's.
@@ -99,6 +119,7 @@ Outcome<void> check_remote(std::string_view source) {
 
 Outcome<VersionSource> check_source(const Call& call, const store::ModelVersion& draft) {
   const std::string_view source = draft.source;
+  KEDGE_TRY(check_allowed(source));
   const std::string_view scheme = scheme_of(source);
   VersionSource found{.location = draft.source, .run_id = draft.run_id};
   if (scheme.empty() || scheme == "file") {
