@@ -122,7 +122,10 @@ std::optional<Message> Asker::ask(CallHandler handler, json input) const {
   const Fields fields(input.is_object() ? std::move(input) : json::object());
   auto response = handler({.api = api, .state = state, .request = request, .fields = fields});
   if (!response) {
-    errors.push_back(response.error().message);
+    // One word for a list of which no entry may be seen.
+    if (errors.empty() || errors.back() != response.error().message) {
+      errors.push_back(response.error().message);
+    }
     return std::nullopt;
   }
   const auto* text = std::get_if<std::string>(&response->body);

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "mlflow/internal/artifact_files.h"
 #include "mlflow/internal/assessments.h"
 #include "mlflow/internal/call.h"
 #include "mlflow/internal/experiments.h"
@@ -99,9 +100,22 @@ Outcome<Response> search(const Call& call) {
   return search_traces(call, [](const Trace& trace) { return trace.info; });
 }
 
+// The file in which clients before 3 keep the spans; nothing where there is none, or not here.
+Outcome<std::optional<FilePlace>> find_span_file(const Call& call, const Trace& trace) {
+  const auto uri = find_trace_text(trace, "tags", "mlflow.artifactLocation");
+  if (!uri) {
+    return std::nullopt;
+  }
+  const auto place = locate_uri(call, *uri, "traces.json");
+  return place && KEDGE_TRY(find_file(call, *place)) ? std::optional(*place) : std::nullopt;
+}
+
 // The spans as the file that clients would have kept themselves.
 Outcome<Response> get_file(const Call& call) {
   const Trace trace = KEDGE_TRY(load_trace(call, KEDGE_TRY(call.fields.need_text("request_id"))));
+  if (const auto file = KEDGE_TRY(find_span_file(call, trace))) {
+    return send_file(call, *file);
+  }
   json spans = json::array();
   for (const json& span : KEDGE_TRY(call.state.traces.spans(trace.id))) {
     spans.push_back(render_span(span));

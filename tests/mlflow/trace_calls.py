@@ -2,7 +2,7 @@
 
 import struct
 
-from raw_calls import API, MlflowTest
+from raw_calls import API, FILES, MlflowTest
 
 TRACES = "/api/3.0/mlflow/traces"
 
@@ -317,5 +317,13 @@ class LegacyTraceTest(MlflowTest):
         self.assertEqual(found, {"traces": [ended]})
         newer = self.ask("GET", f"{TRACES}/{trace_id}").json["trace"]["trace_info"]
         self.assertEqual((newer["state"], newer["execution_duration"]), ("OK", "2.000s"))
+        location = {each["key"]: each["value"] for each in ended["tags"]}[
+            "mlflow.artifactLocation"
+        ]
+        self.assertEqual(location, f"mlflow-artifacts:/{experiment}/traces/{trace_id}/artifacts")
+        place = f"{FILES}/{experiment}/traces/{trace_id}/artifacts/traces.json"
+        self.assertEqual(self.ask("PUT", place, b'{"spans": [1]}').status, 200)
+        file = self.ask("GET", f"{API}get-trace-artifact?request_id={trace_id}")
+        self.assertEqual(file.json, {"spans": [1]})
         self.assertEqual(self.ask("GET", f"{API}traces/none/info").status, 404)
         self.refused("traces", {"experiment_id": "999999"}, 404)
