@@ -83,6 +83,12 @@ constexpr std::array<std::string_view, 2> enum_names(DecayScope) {
   return {"all", "matrices"};
 }
 
+enum class MuonRest : std::uint8_t { AdamW, Sgd };
+
+constexpr std::array<std::string_view, 2> enum_names(MuonRest) {
+  return {"adamw", "sgd"};
+}
+
 struct OptimizerConfig {
   std::string name = "adamw";
   double lr = 1e-3;
@@ -94,7 +100,9 @@ struct OptimizerConfig {
   double beta2 = 0.999;
   double eps = 1e-8;
   double alpha = 0.99;
-  double adamw_lr = 0;
+  MuonRest rest = MuonRest::AdamW;
+  double rest_lr = 0;
+  double rest_momentum = 0.9;
   bool keep_norm = false;
   std::int64_t iterations = 5;
 
@@ -110,9 +118,10 @@ struct OptimizerConfig {
     s.field("beta2", beta2, "adam, adamw, lion: decay of the second moment", between(0, 1));
     s.field("eps", eps, "adam, adamw, rmsprop, adagrad: added to the denominator", at_least(0));
     s.field("alpha", alpha, "rmsprop: smoothing constant", between(0, 1));
-    s.field("adamw_lr", adamw_lr,
-            "muon: learning rate of what it leaves to AdamW (vectors, embeddings, the head); 0: lr",
-            at_least(0));
+    s.field("rest", rest, "muon: what updates the rest, which is vectors, embeddings and the head");
+    s.field("rest_lr", rest_lr, "muon: learning rate of the rest; 0: lr", at_least(0));
+    s.field("rest_momentum", rest_momentum, "muon: Nesterov momentum of the rest under sgd",
+            between(0, 1));
     s.field("keep_norm", keep_norm,
             "muon: hidden matrices are brought to the norm sqrt(rows) before each update, which "
             "is then lr times an orthogonal one; they do not decay");

@@ -179,15 +179,35 @@ TEST(Muon, matrices_that_keep_their_norm_are_turned_and_do_not_decay) {
   EXPECT_TRUE(at::allclose(matrix, before * (2 / before.norm()), 1e-5, 1e-6));
 }
 
-TEST(Muon, what_is_left_to_adamw_can_have_a_rate_of_its_own) {
+TEST(Muon, the_rest_can_have_a_rate_of_its_own) {
   const at::Tensor vector = torch::ones({3}).requires_grad_();
   vector.mutable_grad() = torch::tensor({5.0F, -0.25F, 1000.0F});
   const auto optimizer =
-      make_optimizer(FakeModel({{"scale", vector}}), {.name = "muon", .lr = 0.2, .adamw_lr = 0.05});
+      make_optimizer(FakeModel({{"scale", vector}}), {.name = "muon", .lr = 0.2, .rest_lr = 0.05});
   ASSERT_TRUE(optimizer.has_value());
   (*optimizer)
       ->step(0.1);  // half of the peak; Adam's first step is the rate by each gradient's sign
   EXPECT_TRUE(at::allclose(vector, torch::tensor({0.975F, 1.025F, 0.975F}), 1e-5, 1e-6));
+}
+
+TEST(Muon, the_rest_can_be_updated_by_sgd_with_nesterov_momentum) {
+  const at::Tensor vector = torch::ones({2}).requires_grad_();
+  const auto optimizer =
+      make_optimizer(FakeModel({{"scale", vector}}), {.name = "muon",
+                                                      .lr = 0.1,
+                                                      .weight_decay = 0.5,
+                                                      .rest = config::MuonRest::Sgd,
+                                                      .rest_lr = 1,
+                                                      .rest_momentum = 0.5});
+  ASSERT_TRUE(optimizer.has_value());
+  vector.mutable_grad() = torch::tensor({0.5F, -1.0F});
+  (*optimizer)->step(0.1);
+  // By hand: the gradients with decay are 1 and -0.5, and so is the momentum; x - (g + 0.5 m).
+  EXPECT_TRUE(at::allclose(vector, torch::tensor({-0.5F, 1.75F})));
+  vector.mutable_grad() = torch::zeros({2});
+  (*optimizer)->step(0.05);
+  // Decay alone: g = -0.25 and 0.875, m = 0.5 m + g = 0.25 and 0.625; at half the rate.
+  EXPECT_TRUE(at::allclose(vector, torch::tensor({-0.4375F, 1.15625F})));
 }
 
 }  // namespace

@@ -118,9 +118,10 @@ bool is_hidden_matrix(const ParameterGroup& group, const std::string& name,
 }
 
 // Hidden matrices (two dimensions or more; a convolution's weight is flattened to [out, rest]) by
-// Muon; vectors, embeddings (by name: emb, wte., wpe.) and the model's head by AdamW. One rate can
-// serve both because Muon's is scaled by 0.2 * sqrt(max(rows, cols)) to the size of AdamW's
-// updates (adjust_lr_fn="match_rms_adamw" in PyTorch), unless matrices keep their norm.
+// Muon; vectors, embeddings (by name: emb, wte., wpe.) and the model's head by another optimizer.
+// One rate can serve both Muon and AdamW because Muon's is scaled by 0.2 * sqrt(max(rows, cols)) to
+// the size of AdamW's updates (adjust_lr_fn="match_rms_adamw" in PyTorch), unless matrices keep
+// their norm.
 class Muon : public Optimizer {
  public:
   Muon(std::unique_ptr<Optimizer> matrices, std::unique_ptr<Optimizer> rest, double rest_share)
@@ -145,6 +146,16 @@ class Muon : public Optimizer {
   double rest_share_;  // of the rate
 };
 
+Result<std::unique_ptr<Optimizer>> make_rest(config::OptimizerConfig config,
+                                             const ParameterGroups& groups) {
+  if (config.rest == config::MuonRest::AdamW) {
+    return Optimizers::make("optimizer", "adamw", config, groups);
+  }
+  config.momentum = config.rest_momentum;
+  config.nesterov = config.momentum > 0;
+  return Optimizers::make("optimizer", "sgd", config, groups);
+}
+
 Result<std::unique_ptr<Optimizer>> make_muon(const config::OptimizerConfig& config,
                                              const ParameterGroups& groups) {
   ParameterGroups matrices;
@@ -159,16 +170,16 @@ Result<std::unique_ptr<Optimizer>> make_muon(const config::OptimizerConfig& conf
     matrices.push_back(std::move(inner));
     rest.push_back(std::move(outer));
   }
-  const bool has_own_rate = config.adamw_lr > 0 && config.lr > 0;
+  const bool has_own_rate = config.rest_lr > 0 && config.lr > 0;
   return std::make_unique<Muon>(std::make_unique<HiddenMatrices>(config, matrices),
-                                KEDGE_TRY(Optimizers::make("optimizer", "adamw", config, rest)),
-                                has_own_rate ? config.adamw_lr / config.lr : 1);
+                                KEDGE_TRY(make_rest(config, rest)),
+                                has_own_rate ? config.rest_lr / config.lr : 1);
 }
 
 const Optimizers::Add kAdd({
     .name = "muon",
-    .summary = "orthogonalized Nesterov momentum for hidden matrices and convolutions; AdamW for "
-               "vectors, embeddings and the head, at the same rate",
+    .summary = "orthogonalized Nesterov momentum for hidden matrices and convolutions; AdamW or "
+               "SGD for vectors, embeddings and the head",
     .make = make_muon,
 });
 
