@@ -81,6 +81,20 @@ const void* data_or_null(const at::Tensor& tensor) {
   return has(tensor) ? tensor.const_data_ptr() : nullptr;
 }
 
+// The step's result by a scale and a shift per channel: [2, C].
+at::Tensor apply_affine(NormKernels& kernels, const nn::NormStep& step, const at::Tensor& shortcut,
+                        const float* affine) {
+  const at::Tensor& x = step.x;
+  const Shape shape(x, step.pool);
+  at::Tensor y = step.pool ? torch::empty({x.size(0), x.size(1), x.size(2) / 2, x.size(3) / 2},
+                                          x.options(), at::MemoryFormat::ChannelsLast)
+                           : torch::empty_like(x);
+  (*kernels.kind(shape.is_pooled).apply)(
+      shape.elementwise_grid(), x.const_data_ptr(), data_or_null(shortcut), y.mutable_data_ptr(),
+      affine, shape.rows, shape.channels, shape.width, static_cast<int>(step.activation));
+  return y;
+}
+
 class NormFunction : public torch::autograd::Function<NormFunction> {
  public:
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& input_bias,
@@ -98,14 +112,8 @@ class NormFunction : public torch::autograd::Function<NormFunction> {
                            data_or_null(input_bias), step->running_mean.mutable_data_ptr(),
                            step->running_var.mutable_data_ptr(), step->batches.mutable_data_ptr(),
                            static_cast<float>(step->momentum), static_cast<float>(step->eps));
-    at::Tensor y = step->pool ? torch::empty({x.size(0), x.size(1), x.size(2) / 2, x.size(3) / 2},
-                                             x.options(), at::MemoryFormat::ChannelsLast)
-                              : torch::empty_like(x);
+    at::Tensor y = apply_affine(*kernels, *step, shortcut, work.row(2));
     const int activation = static_cast<int>(step->activation);
-    (*kernels->kind(shape.is_pooled).apply)(shape.elementwise_grid(), x.const_data_ptr(),
-                                            data_or_null(shortcut), y.mutable_data_ptr(),
-                                            static_cast<const float*>(work.row(2)), shape.rows,
-                                            shape.channels, shape.width, activation);
     // With a shortcut only the result tells where ReLU let through.
     ctx->save_for_backward({x, weight, work.floats, has(shortcut) && activation != kNone ? y : x});
     ctx->saved_data["kernels"] = reinterpret_cast<std::int64_t>(kernels);
@@ -185,13 +193,15 @@ Result<NormKernels> make_norm_kernels(Plugin& plugin) {
   const auto counters = torch::TensorOptions(torch::kInt).device(plugin.device());
   return NormKernels{.counters = torch::zeros({kMostTiles}, counters),
                      .statistics = KEDGE_TRY(program.kernel("statistics")),
+                     .affine_of_running = KEDGE_TRY(program.kernel("affine_of_running")),
                      .plain = KEDGE_TRY(kind("")),
                      .pooled = KEDGE_TRY(kind("_pooled"))};
 }
 
 bool can_norm(const nn::NormStep& step) {
   const at::Tensor& x = step.x;
-  return is_fit(x) && x.size(1) % kTile == 0 && x.size(1) <= kTile * kMostTiles && x.numel() > 0 &&
+  return is_fit(x) && step.activation != nn::Activation::GeluTanh && x.size(1) % kTile == 0 &&
+         x.size(1) <= kTile * kMostTiles && x.numel() > 0 &&
          (!step.shortcut.defined() ||
           (is_fit(step.shortcut) && !step.pool && step.activation != nn::Activation::Gelu)) &&
          (!step.pool ||
@@ -202,9 +212,19 @@ bool can_norm(const nn::NormStep& step) {
 
 at::Tensor batch_norm(NormKernels& kernels, const nn::NormStep& step) {
   const at::Tensor none = torch::empty({0}, step.x.options());
+  const at::Tensor shortcut = step.shortcut.defined() ? step.shortcut : none;
+  if (!step.is_training) {
+    const std::int64_t channels = step.x.size(1);
+    const at::Tensor affine = torch::empty({2, channels}, step.weight.options());
+    (*kernels.affine_of_running)(
+        {.blocks = static_cast<unsigned>(channels / kTile), .threads = kTile},
+        affine.mutable_data_ptr(), step.weight.const_data_ptr(), step.bias.const_data_ptr(),
+        step.running_mean.const_data_ptr(), step.running_var.const_data_ptr(), channels,
+        static_cast<float>(step.eps));
+    return apply_affine(kernels, step, shortcut, affine.const_data_ptr<float>());
+  }
   return NormFunction::apply(step.x, step.input_bias.defined() ? step.input_bias : none,
-                             step.weight, step.bias, step.shortcut.defined() ? step.shortcut : none,
-                             &kernels, &step);
+                             step.weight, step.bias, shortcut, &kernels, &step);
 }
 
 }  // namespace kedge::gpu

@@ -21,6 +21,7 @@ struct NormKernels {
 
   at::Tensor counters;  // of finished blocks; zero between launches
   std::unique_ptr<Kernel> statistics;
+  std::unique_ptr<Kernel> affine_of_running;
   Kind plain;
   Kind pooled;
 
@@ -31,7 +32,7 @@ Result<NormKernels> make_norm_kernels(Plugin& plugin);
 
 bool can_norm(const nn::NormStep& step);
 
-// Differentiable. can_norm() must have said so.
+// Differentiable in training. can_norm() must have said so.
 at::Tensor batch_norm(NormKernels& kernels, const nn::NormStep& step);
 
 }  // namespace kedge::gpu

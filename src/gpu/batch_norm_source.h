@@ -73,6 +73,16 @@ statistics(const bfloat16* x, int64 rows, int64 channels, float* partial, int* c
   }
 }
 
+// By the running statistics, for evaluation.
+extern "C" __global__ void affine_of_running(float* work, const float* weight, const float* bias,
+                                             const float* running_mean, const float* running_var,
+                                             int64 channels, float eps) {
+  const int64 c = static_cast<int64>(blockIdx.x) * 64 + threadIdx.x;
+  const float scale = weight[c] * rsqrtf(running_var[c] + eps);
+  work[c] = scale;
+  work[channels + c] = bias[c] - running_mean[c] * scale;
+}
+
 // The first row of a field of four; the others are one to the right, one below, and both.
 __device__ __forceinline__ int64 field_start(int64 field, int width) {
   const int half = width / 2;

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "gpu/batch_norm.h"
 #include "gpu/layer_norm.h"
@@ -33,6 +34,10 @@ class CudaOps : public nn::FusedOps {
     return is_here(x) && can_max_pool(x) ? gpu::max_pool(max_pool_, x) : at::Tensor();
   }
 
+  at::Tensor max_of_image(const at::Tensor& x) override {
+    return is_here(x) && can_max_pool(x) ? gpu::max_of_image(max_pool_, x) : at::Tensor();
+  }
+
   at::Tensor whiten(const nn::WhitenStep& step) override {
     return is_here(step.x) && can_whiten(step) ? gpu::whiten(whiten_, step) : at::Tensor();
   }
@@ -44,6 +49,11 @@ class CudaOps : public nn::FusedOps {
 
   at::Tensor linear(const nn::LinearStep& step) override {
     return is_here(step.x) && can_linear(step) ? gpu::linear(linear_, step) : at::Tensor();
+  }
+
+  std::vector<at::Tensor> linear_thirds(const nn::LinearStep& step) override {
+    return is_here(step.x) && can_linear_thirds(step) ? gpu::linear_thirds(linear_, step)
+                                                      : std::vector<at::Tensor>();
   }
 
   at::Tensor cross_entropy(const nn::CrossEntropyStep& step) override {

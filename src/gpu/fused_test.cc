@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <tuple>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <torch/types.h>
@@ -161,6 +162,59 @@ TEST_F(FusedKernels, max_pool_is_what_the_plain_operations_give) {
   }
 }
 
+TEST_F(FusedKernels, maximum_of_an_image_is_what_the_plain_operations_give) {
+  for (const auto& [batch, channels, side] : {std::tuple{8L, 64L, 5L}, {70L, 256L, 3L}}) {
+    // No two pixels are alike: of equals PyTorch's amax gives each a share of the gradient.
+    const at::Tensor order =
+        torch::rand({batch, channels, side * side}, floats()).argsort(-1, false);
+    const at::Tensor x = (order.view({batch, channels, side, side}) - 7)
+                             .to(at::kBFloat16)
+                             .contiguous(at::MemoryFormat::ChannelsLast)
+                             .set_requires_grad(true);
+    const at::Tensor y = nn::fused_ops()->max_of_image(x);
+    ASSERT_TRUE(y.defined());
+    const at::Tensor upstream = torch::randn_like(y);
+    y.backward(upstream);
+    const at::Tensor x2 = as_float_leaf(x);
+    const at::Tensor y2 = x2.amax({2, 3});
+    y2.backward(upstream.to(at::kFloat));
+    expect_near(y, y2, "y", 1e-9);
+    expect_near(x.grad(), x2.grad(), "dx", 1e-9);
+  }
+}
+
+TEST_F(FusedKernels, first_of_equal_pixels_gets_the_gradient) {
+  const at::Tensor x = torch::ones({1, 8, 2, 2}, floats().dtype(at::kBFloat16))
+                           .contiguous(at::MemoryFormat::ChannelsLast)
+                           .set_requires_grad(true);
+  nn::fused_ops()->max_of_image(x).sum().backward();
+  EXPECT_EQ(x.grad().select(2, 0).select(2, 0).sum().item<double>(), 8);
+  EXPECT_EQ(x.grad().sum().item<double>(), 8);
+}
+
+TEST_F(FusedKernels, norms_of_an_evaluation_are_what_the_plain_operations_give) {
+  const torch::NoGradGuard no_grad;
+  const at::Tensor weight = torch::rand({128}, floats()) + 0.5;
+  const at::Tensor bias = torch::randn({128}, floats());
+  const at::Tensor mean = torch::randn({128}, floats());
+  const at::Tensor variance = torch::rand({128}, floats()) + 0.1;
+  const at::Tensor shortcut = images({9, 128, 7, 7});
+  const at::Tensor x = images({9, 128, 7, 7});
+  const at::Tensor y = nn::fused_ops()->norm({.x = x,
+                                              .weight = weight,
+                                              .bias = bias,
+                                              .running_mean = mean,
+                                              .running_var = variance,
+                                              .eps = 1e-3,
+                                              .shortcut = shortcut,
+                                              .activation = nn::Activation::Relu,
+                                              .is_training = false});
+  ASSERT_TRUE(y.defined());
+  const at::Tensor normed = torch::batch_norm(x.to(at::kFloat), weight, bias, mean, variance, false,
+                                              0.1, 1e-3, /*cudnn_enabled=*/false);
+  expect_near(y, (normed + shortcut).relu(), "y");
+}
+
 TEST_F(FusedKernels, whiten_is_what_the_plain_operations_give) {
   for (const auto& [batch, side] : {std::tuple{64L, 32L}, {3L, 5L}}) {
     const at::Tensor x = images({batch, 3, side, side}).detach();
@@ -178,27 +232,63 @@ TEST_F(FusedKernels, whiten_is_what_the_plain_operations_give) {
   }
 }
 
+struct LinearCase {
+  at::Tensor x, weight, bias;
+
+  LinearCase(std::int64_t columns, const at::TensorOptions& options)
+      : x(torch::randn({5, 70, 256}, options).to(at::kBFloat16).set_requires_grad(true)),
+        weight((torch::randn({columns, 256}, options) * 0.1).set_requires_grad(true)),
+        bias(torch::randn({columns}, options).set_requires_grad(true)) {}
+};
+
 TEST_F(FusedKernels, linear_is_what_the_plain_operations_give) {
-  if (floats().device().is_cpu()) {
-    GTEST_SKIP() << "libtorch has products of bfloat16 that give float32 on a GPU only";
+  for (const nn::Activation activation :
+       {nn::Activation::None, nn::Activation::Gelu, nn::Activation::GeluTanh}) {
+    const LinearCase c(192, floats());
+    const at::Tensor y = nn::fused_ops()->linear(
+        {.x = c.x, .weight = c.weight, .bias = c.bias, .activation = activation});
+    ASSERT_TRUE(y.defined());
+    const at::Tensor upstream = torch::randn_like(y);
+    y.backward(upstream);
+    const at::Tensor x2 = as_float_leaf(c.x);
+    const at::Tensor weight2 = as_float_leaf(c.weight.detach().to(at::kBFloat16));
+    const at::Tensor bias2 = as_float_leaf(c.bias);
+    at::Tensor y2 = torch::linear(x2, weight2, bias2);
+    y2 = activation == nn::Activation::None
+             ? y2
+             : torch::gelu(y2, activation == nn::Activation::Gelu ? "none" : "tanh");
+    y2.backward(upstream.to(at::kFloat));
+    expect_near(y, y2, "y");
+    expect_near(c.x.grad(), x2.grad(), "dx");
+    const bool is_plain = activation == nn::Activation::None;
+    expect_near(c.weight.grad(), weight2.grad(), "dweight", is_plain ? 1e-4 : 1e-2);
+    expect_near(c.bias.grad(), bias2.grad(), "dbias", is_plain ? 1e-5 : 1e-2);
   }
-  const at::Tensor x =
-      torch::randn({5, 70, 256}, floats()).to(at::kBFloat16).set_requires_grad(true);
-  const at::Tensor weight = torch::randn({192, 256}, floats()).set_requires_grad(true);
-  const at::Tensor bias = torch::randn({192}, floats()).set_requires_grad(true);
-  const at::Tensor y = nn::fused_ops()->linear({.x = x, .weight = weight, .bias = bias});
-  ASSERT_TRUE(y.defined());
-  const at::Tensor upstream = torch::randn_like(y);
-  y.backward(upstream);
-  const at::Tensor x2 = as_float_leaf(x);
-  const at::Tensor weight2 = as_float_leaf(weight.detach().to(at::kBFloat16));
-  const at::Tensor bias2 = as_float_leaf(bias);
-  const at::Tensor y2 = torch::linear(x2, weight2, bias2);
-  y2.backward(upstream.to(at::kFloat));
-  expect_near(y, y2, "y");
-  expect_near(x.grad(), x2.grad(), "dx");
-  expect_near(weight.grad(), weight2.grad(), "dweight", 1e-4);
-  expect_near(bias.grad(), bias2.grad(), "dbias", 1e-5);
+}
+
+TEST_F(FusedKernels, thirds_of_a_linear_layer_are_what_the_plain_operations_give) {
+  const LinearCase c(3 * 128, floats());
+  const std::vector<at::Tensor> parts =
+      nn::fused_ops()->linear_thirds({.x = c.x, .weight = c.weight, .bias = c.bias});
+  ASSERT_EQ(parts.size(), 3);
+  const at::Tensor x2 = as_float_leaf(c.x);
+  const at::Tensor weight2 = as_float_leaf(c.weight.detach().to(at::kBFloat16));
+  const at::Tensor bias2 = as_float_leaf(c.bias);
+  const std::vector<at::Tensor> parts2 = torch::linear(x2, weight2, bias2).chunk(3, -1);
+  at::Tensor sum = torch::zeros({}, floats());
+  at::Tensor sum2 = torch::zeros({}, floats());
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    expect_near(parts[i], parts2[i], "part");
+    // Gradients that differ between parts, in the order that attention leaves them in.
+    const at::Tensor upstream = torch::randn({5, 128, 70}, floats()).transpose(1, 2);
+    sum = sum + (parts[i].to(at::kFloat) * upstream).sum();
+    sum2 = sum2 + (parts2[i] * upstream).sum();
+  }
+  sum.backward();
+  sum2.backward();
+  expect_near(c.x.grad(), x2.grad(), "dx");
+  expect_near(c.weight.grad(), weight2.grad(), "dweight");
+  expect_near(c.bias.grad(), bias2.grad(), "dbias");
 }
 
 TEST_F(FusedKernels, cross_entropy_is_what_the_plain_operations_give) {

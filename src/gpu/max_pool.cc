@@ -1,7 +1,6 @@
 #include "gpu/max_pool.h"
 
 #include <cstdint>
-#include <utility>
 
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/types.h>
@@ -115,7 +114,55 @@ extern "C" __global__ void backward(const bfloat16* x, const bfloat16* dy, bfloa
     store(dx + field.pixels[3] + line + channels, Eight{});
   }
 }
+
+// A thread takes eight channels of an image.
+extern "C" __global__ void image_forward(const bfloat16* x, bfloat16* y, int64 units, int pixels,
+                                         int channels) {
+  const int64 unit = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (unit >= units) {
+    return;
+  }
+  const int groups = channels / 8;
+  const bfloat16* from = x + unit / groups * pixels * channels + unit % groups * 8;
+  Eight best = load(from);
+  for (int pixel = 1; pixel < pixels; ++pixel) {
+    const Eight other = load(from + static_cast<int64>(pixel) * channels);
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      best.v[i] = fmaxf(best.v[i], other.v[i]);
+    }
+  }
+  store(y + unit * 8, best);
+}
+
+extern "C" __global__ void image_backward(const bfloat16* x, const bfloat16* y, const bfloat16* dy,
+                                          bfloat16* dx, int64 units, int pixels, int channels) {
+  const int64 unit = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (unit >= units) {
+    return;
+  }
+  const int groups = channels / 8;
+  const int64 first = unit / groups * pixels * channels + unit % groups * 8;
+  const Eight best = load(y + unit * 8);
+  Eight upstream = load(dy + unit * 8);
+  for (int pixel = 0; pixel < pixels; ++pixel) {
+    const int64 at = first + static_cast<int64>(pixel) * channels;
+    const Eight value = load(x + at);
+    Eight gradient;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      const bool is_best = value.v[i] == best.v[i];
+      gradient.v[i] = is_best ? upstream.v[i] : 0.0f;
+      upstream.v[i] = is_best ? 0.0f : upstream.v[i];
+    }
+    store(dx + at, gradient);
+  }
+}
 )cuda";
+
+Grid grid_of(std::int64_t units) {
+  return {.blocks = static_cast<unsigned>((units + kThreads - 1) / kThreads), .threads = kThreads};
+}
 
 struct Launch {
   std::int64_t units = 0;
@@ -129,10 +176,7 @@ struct Launch {
         width(static_cast<int>(x.size(3))),
         channels(static_cast<int>(x.size(1))) {}
 
-  Grid grid() const {
-    return {.blocks = static_cast<unsigned>((units + kThreads - 1) / kThreads),
-            .threads = kThreads};
-  }
+  Grid grid() const { return grid_of(units); }
 };
 
 class MaxPoolFunction : public torch::autograd::Function<MaxPoolFunction> {
@@ -161,13 +205,53 @@ class MaxPoolFunction : public torch::autograd::Function<MaxPoolFunction> {
   }
 };
 
+struct ImageLaunch {
+  std::int64_t units = 0;
+  int pixels = 0;
+  int channels = 0;
+
+  explicit ImageLaunch(const at::Tensor& x)
+      : units(x.size(0) * x.size(1) / kChannelsOfThread),
+        pixels(static_cast<int>(x.size(2) * x.size(3))),
+        channels(static_cast<int>(x.size(1))) {}
+
+  Grid grid() const { return grid_of(units); }
+};
+
+class MaxOfImageFunction : public torch::autograd::Function<MaxOfImageFunction> {
+ public:
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, MaxPoolKernels* kernels) {
+    const ImageLaunch launch(x);
+    at::Tensor y = torch::empty({x.size(0), x.size(1)}, x.options());
+    (*kernels->image_forward)(launch.grid(), x.const_data_ptr(), y.mutable_data_ptr(), launch.units,
+                              launch.pixels, launch.channels);
+    ctx->save_for_backward({x, y});
+    ctx->saved_data["kernels"] = reinterpret_cast<std::int64_t>(kernels);
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& gradients) {
+    auto* kernels = reinterpret_cast<MaxPoolKernels*>(ctx->saved_data["kernels"].toInt());
+    const variable_list saved = ctx->get_saved_variables();
+    const at::Tensor& x = saved[0];
+    const at::Tensor dy = gradients[0].contiguous();
+    const at::Tensor dx = torch::empty_like(x);
+    const ImageLaunch launch(x);
+    (*kernels->image_backward)(launch.grid(), x.const_data_ptr(), saved[1].const_data_ptr(),
+                               dy.const_data_ptr(), dx.mutable_data_ptr(), launch.units,
+                               launch.pixels, launch.channels);
+    return {dx, {}};
+  }
+};
+
 }  // namespace
 
 Result<MaxPoolKernels> make_max_pool_kernels(Plugin& plugin) {
   const Program program = KEDGE_TRY(Program::make(plugin, kCudaPrelude + kSource, "max_pool"));
-  auto forward = KEDGE_TRY(program.kernel("forward"));
-  auto backward = KEDGE_TRY(program.kernel("backward"));
-  return MaxPoolKernels{.forward = std::move(forward), .backward = std::move(backward)};
+  return MaxPoolKernels{.forward = KEDGE_TRY(program.kernel("forward")),
+                        .backward = KEDGE_TRY(program.kernel("backward")),
+                        .image_forward = KEDGE_TRY(program.kernel("image_forward")),
+                        .image_backward = KEDGE_TRY(program.kernel("image_backward"))};
 }
 
 bool can_max_pool(const at::Tensor& x) {
@@ -178,6 +262,10 @@ bool can_max_pool(const at::Tensor& x) {
 
 at::Tensor max_pool(MaxPoolKernels& kernels, const at::Tensor& x) {
   return MaxPoolFunction::apply(x, &kernels);
+}
+
+at::Tensor max_of_image(MaxPoolKernels& kernels, const at::Tensor& x) {
+  return MaxOfImageFunction::apply(x, &kernels);
 }
 
 }  // namespace kedge::gpu

@@ -3,15 +3,17 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 
 namespace kedge::nn {
 
-enum class Activation : std::uint8_t { None, Relu, Gelu };
+enum class Activation : std::uint8_t { None, Relu, Gelu, GeluTanh };
 
 // y = pool(activation(batch_norm(x + input_bias) + shortcut)), by the statistics of this batch,
-// which move the running ones. Parts that are undefined or off are left out.
+// which move the running ones, or by the running ones. Parts that are undefined or off are left
+// out.
 struct NormStep {
   at::Tensor x = {};           // [N, C, H, W]
   at::Tensor input_bias = {};  // of the convolution that made x; cancelled by the mean
@@ -25,6 +27,7 @@ struct NormStep {
   at::Tensor shortcut = {};
   Activation activation = Activation::None;
   bool pool = false;  // the maximum of 2 x 2 fields
+  bool is_training = true;
 };
 
 // y = gelu(conv2d(x, weight, bias)): fields of 2 x 2, one pixel apart, by weights that are not
@@ -50,11 +53,12 @@ struct AddNormed {
   at::Tensor normed;
 };
 
-// x weight^T + bias.
+// activation(x weight^T + bias).
 struct LinearStep {
-  at::Tensor x;
-  at::Tensor weight;
-  at::Tensor bias;
+  at::Tensor x = {};
+  at::Tensor weight = {};
+  at::Tensor bias = {};
+  Activation activation = Activation::None;
 };
 
 // The mean cross-entropy of rows of scores; rows with a negative target count for nothing.
@@ -70,10 +74,13 @@ class FusedOps {
 
   // Each answers with undefined tensors where it cannot do the step.
   virtual at::Tensor norm(const NormStep& step) = 0;
-  virtual at::Tensor max_pool(const at::Tensor& x) = 0;  // of fields of 2 x 2
+  virtual at::Tensor max_pool(const at::Tensor& x) = 0;      // of fields of 2 x 2
+  virtual at::Tensor max_of_image(const at::Tensor& x) = 0;  // [N, C] of [N, C, H, W]
   virtual at::Tensor whiten(const WhitenStep& step) = 0;
   virtual AddNormed add_norm(const AddNormStep& step) = 0;
   virtual at::Tensor linear(const LinearStep& step) = 0;
+  // Its columns in three equal parts.
+  virtual std::vector<at::Tensor> linear_thirds(const LinearStep& step) = 0;
   virtual at::Tensor cross_entropy(const CrossEntropyStep& step) = 0;
 };
 

@@ -7,10 +7,26 @@
 namespace kedge::nn {
 namespace {
 
-// Undefined where it cannot be fused. Statistics of the batch are only taken in training, and those
-// of all ranks' batches not by one kernel.
+at::Tensor activated(const at::Tensor& x, Activation activation) {
+  switch (activation) {
+    case Activation::None:
+      return x;
+    case Activation::Relu:
+      return torch::relu(x);
+    case Activation::Gelu:
+      return torch::gelu(x);
+    case Activation::GeluTanh:
+      return torch::gelu(x, "tanh");
+  }
+  return x;
+}
+
+// Undefined where it cannot be fused. Statistics of all ranks' batches are not taken by one kernel,
+// and no gradient goes through the running ones.
 at::Tensor try_fused(torch::nn::BatchNorm2d& norm, NormStep step) {
-  if (fused_ops() == nullptr || !norm->is_training() || norm_sum()) {
+  step.is_training = norm->is_training();
+  if (fused_ops() == nullptr ||
+      (step.is_training ? bool(norm_sum()) : at::GradMode::is_enabled())) {
     return {};
   }
   step.weight = norm->weight;
@@ -71,6 +87,15 @@ at::Tensor max_pool(const at::Tensor& x) {
   return torch::max_pool2d(x, 2);
 }
 
+at::Tensor max_of_image(const at::Tensor& x) {
+  if (fused_ops() != nullptr) {
+    if (at::Tensor y = fused_ops()->max_of_image(x); y.defined()) {
+      return y;
+    }
+  }
+  return x.amax({2, 3});
+}
+
 at::Tensor whiten(const WhitenStep& step) {
   if (fused_ops() != nullptr) {
     if (at::Tensor y = fused_ops()->whiten(step); y.defined()) {
@@ -95,14 +120,30 @@ AddNormed add_norm(torch::nn::LayerNorm& norm, const at::Tensor& x, const at::Te
   return {.sum = sum, .normed = norm(sum)};
 }
 
-at::Tensor linear(torch::nn::Linear& layer, const at::Tensor& x) {
+at::Tensor linear(torch::nn::Linear& layer, const at::Tensor& x, Activation activation) {
   if (fused_ops() != nullptr && layer->is_training()) {
-    at::Tensor y = fused_ops()->linear({.x = x, .weight = layer->weight, .bias = layer->bias});
+    at::Tensor y = fused_ops()->linear(
+        {.x = x, .weight = layer->weight, .bias = layer->bias, .activation = activation});
     if (y.defined()) {
       return y;
     }
   }
-  return torch::linear(x, layer->weight, layer->bias);
+  return activated(torch::linear(x, layer->weight, layer->bias), activation);
+}
+
+std::vector<at::Tensor> linear_thirds(torch::nn::Linear& layer, const at::Tensor& x) {
+  if (fused_ops() != nullptr && layer->is_training()) {
+    std::vector<at::Tensor> parts =
+        fused_ops()->linear_thirds({.x = x, .weight = layer->weight, .bias = layer->bias});
+    if (!parts.empty()) {
+      return parts;
+    }
+  }
+  return torch::linear(x, layer->weight, layer->bias).chunk(3, -1);
+}
+
+at::Tensor split_heads(const at::Tensor& x_BTC, std::int64_t heads) {
+  return x_BTC.unflatten(-1, {heads, x_BTC.size(-1) / heads}).transpose(1, 2);
 }
 
 }  // namespace kedge::nn

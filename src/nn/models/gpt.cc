@@ -36,18 +36,15 @@ class GptAttention : public torch::nn::Module {
   }
 
   at::Tensor forward(const at::Tensor& x_BTC) {
-    const std::vector<at::Tensor> qkv = linear(c_attn_, x_BTC).chunk(3, -1);
+    const std::vector<at::Tensor> qkv = linear_thirds(c_attn_, x_BTC);
     const at::Tensor y_BHTD = torch::scaled_dot_product_attention(
-        split_heads(qkv[0]), split_heads(qkv[1]), split_heads(qkv[2]), {},
-        is_training() ? shape_.dropout : 0.0, /*is_causal=*/true);
+        split_heads(qkv[0], shape_.heads), split_heads(qkv[1], shape_.heads),
+        split_heads(qkv[2], shape_.heads), {}, is_training() ? shape_.dropout : 0.0,
+        /*is_causal=*/true);
     return dropout_(linear(c_proj_, y_BHTD.transpose(1, 2).flatten(2)));
   }
 
  private:
-  at::Tensor split_heads(const at::Tensor& x_BTC) const {
-    return x_BTC.unflatten(-1, {shape_.heads, shape_.width / shape_.heads}).transpose(1, 2);
-  }
-
   GptShape shape_;
   torch::nn::Linear c_attn_{nullptr};
   torch::nn::Linear c_proj_{nullptr};
@@ -63,7 +60,7 @@ class GptMlp : public torch::nn::Module {
   }
 
   at::Tensor forward(const at::Tensor& x_BTC) {
-    return dropout_(linear(c_proj_, torch::gelu(linear(c_fc_, x_BTC), "tanh")));
+    return dropout_(linear(c_proj_, linear(c_fc_, x_BTC, Activation::GeluTanh)));
   }
 
  private:

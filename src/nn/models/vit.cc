@@ -41,10 +41,10 @@ class VitAttention : public torch::nn::Module {
   }
 
   at::Tensor forward(const at::Tensor& x_BTC) {
-    const at::Tensor qkv_BT3HD =
-        linear(qkv_, x_BTC).unflatten(-1, {3, shape_.heads, shape_.width / shape_.heads});
-    const std::vector<at::Tensor> qkv = qkv_BT3HD.permute({2, 0, 3, 1, 4}).unbind(0);
-    const at::Tensor y_BHTD = torch::scaled_dot_product_attention(qkv[0], qkv[1], qkv[2]);
+    const std::vector<at::Tensor> qkv = linear_thirds(qkv_, x_BTC);
+    const at::Tensor y_BHTD = torch::scaled_dot_product_attention(
+        split_heads(qkv[0], shape_.heads), split_heads(qkv[1], shape_.heads),
+        split_heads(qkv[2], shape_.heads));
     return dropout_(linear(proj_, y_BHTD.transpose(1, 2).flatten(2)));
   }
 
@@ -64,7 +64,7 @@ class VitMlp : public torch::nn::Module {
   }
 
   at::Tensor forward(const at::Tensor& x_BTC) {
-    return dropout_(linear(fc2_, dropout_(torch::gelu(linear(fc1_, x_BTC)))));
+    return dropout_(linear(fc2_, dropout_(linear(fc1_, x_BTC, Activation::Gelu))));
   }
 
  private:
