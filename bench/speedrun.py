@@ -33,9 +33,12 @@ def train(arguments, seed, folder):
         sys.exit(f"{' '.join(command)}: exit {done.returncode}\n{done.stdout}{done.stderr}")
     rows = list(csv.DictReader((folder / "speedrun" / f"s{seed}" / "metrics.csv").open()))
     epochs = [float(row["epoch_seconds"]) for row in rows]
+    ends = [int(row["step"]) for row in rows]
+    steps = [end - begin for begin, end in zip([0, *ends], ends)]
     validation = sum(float(row["val_seconds"]) for row in rows if row.get("val_seconds"))
     accuracy = [float(row["val/accuracy"]) for row in rows if row.get("val/accuracy")][-1]
-    recorded = len(epochs) * statistics.median(epochs[1:] or epochs)
+    step_seconds = [seconds / count for seconds, count in zip(epochs, steps)]
+    recorded = ends[-1] * statistics.median(step_seconds[1:] or step_seconds)
     return accuracy, recorded + validation, sum(epochs) + validation, wall
 
 

@@ -161,12 +161,12 @@ class SpeedNet(nn.Module):
         self.block1 = SpeedBlock(24, 64)
         self.block2 = SpeedBlock(64, 256)
         self.block3 = SpeedBlock(256, 256)
-        self.fc = nn.Linear(256, classes)
+        self.fc = nn.Linear(256, classes, bias=False)
 
     def scores(self, x):
         x = F.gelu(F.conv2d(x, self.whiten_weight, self.whiten_bias))
         x = self.block3(self.block2(self.block1(x)))
-        return self.fc(F.max_pool2d(x, x.shape[-1]).flatten(1)) / 9
+        return self.fc(F.max_pool2d(x, x.shape[-1]).flatten(1)) / 72
 
     def forward(self, x):
         if self.training:
