@@ -6,6 +6,7 @@
 #include <Eigen/Core>
 #include <gtest/gtest.h>
 
+#include "core/random.h"
 #include "search/internal/acquisition.h"
 #include "search/internal/lbfgs.h"
 #include "search/internal/warp.h"
@@ -16,19 +17,27 @@ namespace {
 using Eigen::VectorXd;
 
 // sklearn.gaussian_process.GaussianProcessRegressor(1.5 * Matern([0.4, 0.8], nu=2.5)
-// + 0.3 * Matern([0.08, 0.16], nu=1.5), alpha=1e-3, optimizer=None) at (0.3, 0.6).
+// + 0.3 * Matern([0.08, 0.16], nu=1.5) + 0.35 * Matern([0.1, inf], nu=2.5)
+// + 0.35 * Matern([inf, 0.2], nu=2.5), alpha=1e-3, optimizer=None) at (0.3, 0.6).
 TEST(GaussianProcess, predicts_what_scikit_learn_predicts) {
   Samples samples{Eigen::MatrixXd(4, 2), VectorXd(4)};
   samples.x << 0.1, 0.2, 0.5, 0.9, 0.8, 0.3, 0.4, 0.5;
   samples.y << 1, -0.5, 0.3, 0.7;
-  KernelShape shape{VectorXd(2), std::log(1.5), std::log(0.3), std::log(1e-3 - 1e-9)};
-  shape.log_lengths << std::log(0.4), std::log(0.8);
+  const KernelShape shape{.log_lengths = VectorXd{{std::log(0.4), std::log(0.8)}},
+                          .log_scale = std::log(1.5),
+                          .log_rough = std::log(0.3),
+                          .log_additive = std::log(0.7),
+                          .log_ratio = std::log(0.25),
+                          .log_noise = std::log(1e-3 - 1e-9)};
   const std::vector<bool> is_choice = {false, false};
   const GaussianProcess process(samples, shape, is_choice);
   VectorXd x(2);
   x << 0.3, 0.6;
-  EXPECT_NEAR(process.predict(x).mean, 0.5564943265288094, 1e-9);
-  EXPECT_NEAR(std::sqrt(process.predict(x).variance), 0.677176997830101, 1e-9);
+  EXPECT_NEAR(process.predict(x).mean, 0.5751283761181127, 1e-9);
+  EXPECT_NEAR(std::sqrt(process.predict(x).variance), 0.9282348217044862, 1e-9);
+  const std::vector<VectorXd> both = {VectorXd::Constant(2, 0.7), x};
+  EXPECT_NEAR(process.predict(both)[1].mean, process.predict(x).mean, 1e-12);
+  EXPECT_NEAR(process.predict(both)[1].variance, process.predict(x).variance, 1e-12);
 }
 
 TEST(GaussianProcess, gradients_are_those_of_its_predictions) {
@@ -36,7 +45,8 @@ TEST(GaussianProcess, gradients_are_those_of_its_predictions) {
   samples.x << 0.1, 0.2, 0.5, 0.9, 0.8, 0.3, 0.4, 0.5;
   samples.y << 1, -0.5, 0.3, 0.7;
   const std::vector<bool> is_choice = {false, false};
-  const GaussianProcess process(samples, {VectorXd::Constant(2, -0.5), 0.2, -1.5, -8}, is_choice);
+  const GaussianProcess process(samples, {VectorXd::Constant(2, -0.5), 0.2, -1.5, -1.0, -0.7, -8},
+                                is_choice);
   VectorXd x(2);
   x << 0.33, 0.61;
   VectorXd mean_gradient(2);
@@ -56,12 +66,42 @@ TEST(GaussianProcess, gradients_are_those_of_its_predictions) {
   }
 }
 
+// Six bumps along each of five axes, of which a function of all five at once would see nothing: the
+// mean alone is wrong by 0.8.
+TEST(GaussianProcess, learns_a_sum_over_the_axes_from_few_points) {
+  const auto bumps = [](const VectorXd& x) {
+    return (x.array() - 0.4).square().sum() - 0.1 * (40 * x.array()).cos().sum();
+  };
+  Random random({7});
+  Samples samples{Eigen::MatrixXd(80, 5), VectorXd(80)};
+  for (Eigen::Index i = 0; i < 80; ++i) {
+    for (Eigen::Index j = 0; j < 5; ++j) {
+      samples.x(i, j) = random.uniform();
+    }
+    samples.y[i] = bumps(samples.x.row(i).transpose());
+  }
+  const double mean = samples.y.mean();
+  const double deviation = std::sqrt((samples.y.array() - mean).square().mean());
+  samples.y = (samples.y.array() - mean) / deviation;
+  const std::vector<bool> is_choice(5, false);
+  const GaussianProcess process(samples, fit_shape(samples, is_choice), is_choice);
+  double error = 0;
+  for (int i = 0; i < 200; ++i) {
+    VectorXd x(5);
+    for (double& value : x) {
+      value = random.uniform();
+    }
+    error += std::abs(process.predict(x).mean - (bumps(x) - mean) / deviation) / 200;
+  }
+  EXPECT_LT(error, 0.4);
+}
+
 TEST(GaussianProcess, is_sure_of_what_it_believes) {
   Samples samples{Eigen::MatrixXd(2, 1), VectorXd(2)};
   samples.x << 0.1, 0.9;
   samples.y << 1, -1;
   const std::vector<bool> is_choice = {false};
-  GaussianProcess process(samples, {VectorXd::Constant(1, -1.0), 0, -2, -10}, is_choice);
+  GaussianProcess process(samples, {VectorXd::Constant(1, -1.0), 0, -2, -2, -1, -10}, is_choice);
   const VectorXd x = VectorXd::Constant(1, 0.4);
   const Prediction before = process.predict(x);
   process.believe(x);

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <numbers>
+#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
@@ -71,9 +73,12 @@ Point Axes::point_of(const VectorXd& features) const {
   return point;
 }
 
-double Acquisition::value(const VectorXd& x) const {
-  const Prediction prediction = process_.predict(x);
+double Acquisition::value_of(const Prediction& prediction) const {
   return log_expected_improvement(prediction.mean, std::sqrt(prediction.variance), best_loss_);
+}
+
+double Acquisition::value(const VectorXd& x) const {
+  return value_of(process_.predict(x));
 }
 
 VectorXd Acquisition::draw(Random& random) const {
@@ -171,31 +176,33 @@ double Acquisition::try_levels(VectorXd& x, double value_now) const {
 }
 
 Point Acquisition::maximize(std::span<const VectorXd> beginnings, Random& random) const {
-  std::vector<std::pair<double, VectorXd>> candidates;
-  const auto add = [&](VectorXd x) {
-    snap(x);
-    const double at = value(x);
-    candidates.emplace_back(at, std::move(x));
-  };
+  std::vector<VectorXd> candidates;
   for (int i = 0; i < kDrawn; ++i) {
-    add(draw(random));
+    candidates.push_back(draw(random));
   }
   for (const VectorXd& beginning : beginnings) {
     for (int i = 0; i < kDrawnNear; ++i) {
-      add(draw_near(beginning, random));
+      candidates.push_back(draw_near(beginning, random));
     }
   }
-  std::ranges::stable_sort(candidates,
-                           [](const auto& a, const auto& b) { return a.first > b.first; });
-  std::pair<double, VectorXd> best = candidates.front();
-  for (std::size_t i = 0; i < std::min(kClimbed, candidates.size()); ++i) {
-    VectorXd x = candidates[i].second;
+  for (VectorXd& x : candidates) {
+    snap(x);
+  }
+  std::vector<double> values;
+  for (const Prediction& prediction : process_.predict(candidates)) {
+    values.push_back(value_of(prediction));
+  }
+  std::vector<std::size_t> order(candidates.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return values[i]; });
+  std::pair<double, VectorXd> best = {values[order.front()], candidates[order.front()]};
+  for (std::size_t i = 0; i < std::min(kClimbed, order.size()); ++i) {
+    VectorXd x = candidates[order[i]];
     climb(x);
     snap(x);
-    double at = value(x);
-    at = try_levels(x, at);
+    const double at = try_levels(x, value(x));
     if (at > best.first) {
-      best = {at, x};
+      best = {at, std::move(x)};
     }
   }
   return axes_.point_of(best.second);

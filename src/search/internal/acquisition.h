@@ -38,6 +38,7 @@ class Acquisition {
   Point maximize(std::span<const Eigen::VectorXd> beginnings, Random& random) const;
 
  private:
+  double value_of(const Prediction& prediction) const;
   double value(const Eigen::VectorXd& x) const;
   double climb(Eigen::VectorXd& x) const;
   double try_levels(Eigen::VectorXd& x, double value_now) const;

@@ -1,7 +1,9 @@
-// A Gaussian process over the cube: a smooth part (Matern 5/2) with a length per axis and a rough
-// part (Matern 3/2) with the same lengths made shorter. Lengths, scales and noise are the most
-// probable ones given the data and a prior. Of a bumpy function the smooth part sees the trend; the
-// rough part takes the bumps, which without it would make the lengths short and the trend unseen.
+// A Gaussian process over the cube, the sum of three: a smooth part (Matern 5/2) with a length per
+// axis, a rough part (Matern 3/2) with the same lengths made shorter, and an additive part, a
+// function of each axis by itself. Lengths, scales and noise are the most probable ones given the
+// data and a prior. Of a bumpy function the smooth part sees the trend; the rough part takes the
+// bumps, which without it would make the lengths short and the trend unseen. What one parameter
+// does whatever the others are, the additive part learns in detail, because every point tells.
 #pragma once
 
 #include <span>
@@ -14,8 +16,10 @@ namespace kedge::search {
 
 struct KernelShape {
   Eigen::VectorXd log_lengths;
-  double log_scale = 0;  // of the smooth part's variance
-  double log_rough = 0;  // of the rough part's
+  double log_scale = 0;     // of the smooth part's variance
+  double log_rough = 0;     // of the rough part's
+  double log_additive = 0;  // of the additive part's, all axes together
+  double log_ratio = 0;     // of the additive part's lengths to the smooth part's
   double log_noise = -9;
 };
 
@@ -49,15 +53,19 @@ class GaussianProcess {
 
  private:
   void solve();
-  // The squared distances from x to the samples, and the kernel of them.
-  Eigen::VectorXd squares_to(const Eigen::VectorXd& x) const;
-  Eigen::VectorXd kernel_of(const Eigen::VectorXd& squares) const;
+  // The squared distances from x to the samples along each axis, in lengths; the kernel of them.
+  Eigen::MatrixXd squares_to(const Eigen::VectorXd& x) const;
+  Eigen::VectorXd kernel_of(const Eigen::MatrixXd& squares) const;
+
+  double variance_before() const { return scale_ + rough_scale_ + additive_scale_; }
 
   Samples samples_;
   KernelShape shape_;
   Eigen::VectorXd inverse_squares_;
   double scale_;
   double rough_scale_;
+  double additive_scale_;
+  double additive_factor_;  // of squared distances, for the additive part
   const std::vector<bool>& is_choice_;
   Eigen::LLT<Eigen::MatrixXd> cholesky_;
   Eigen::VectorXd alpha_;

@@ -1,8 +1,9 @@
 // Bayesian optimisation: a Gaussian process of the losses, and the point where the improvement to
 // be expected is largest. Points that are out are believed to come out as predicted, so that the
-// process is sure of them and looks elsewhere: many can be asked for at once. Every third point is
-// the Parzen estimator's, which asks only which points are good: where the process is wrong about
-// the function, the search goes on, and the process learns from what was found.
+// process is sure of them and looks elsewhere: many can be asked for at once. Once the process has
+// had its chance, every fourth point is the Parzen estimator's, which asks only which points are
+// good: where the process is wrong about the function, the search goes on, and the process learns
+// from what was found. Some more points of the design lead out of a valley that is not the deepest.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -34,7 +35,13 @@ using Eigen::VectorXd;
 constexpr std::size_t kFitMax = 128;
 constexpr std::size_t kPointsMax = 320;
 
-constexpr std::int64_t kParzenEvery = 3;
+// Who else has a say, and from how many results for each axis on. Short sweeps are the process's
+// alone.
+constexpr std::size_t kBeginPerAxis = 2;
+constexpr std::size_t kAlonePerAxis = 5;
+constexpr std::int64_t kParzenEvery = 4;
+constexpr std::int64_t kDesignEvery = 8;
+constexpr std::size_t kDesignPerAxis = 13;  // and until how many
 
 // The best half of `count`, and of the others every k-th.
 std::vector<std::size_t> choose(std::span<const Observation> told, std::size_t count) {
@@ -64,11 +71,15 @@ class Bayes : public Sampler {
   std::optional<Point> next(std::span<const Point> pending, std::int64_t number,
                             std::int64_t try_count) override {
     const std::size_t dimension = axes_.is_choice.size();
-    const std::size_t begin = std::clamp<std::size_t>(2 * dimension, 4, 12);
-    if (problem_.told.size() < begin || try_count > 0 || dimension == 0) {
+    const std::size_t count = problem_.told.size();
+    const std::size_t begin = std::clamp<std::size_t>(kBeginPerAxis * dimension, 4, 12);
+    const bool is_alone = count < kAlonePerAxis * dimension;
+    const bool looks_around =
+        !is_alone && count < kDesignPerAxis * dimension && number % kDesignEvery == 1;
+    if (count < begin || looks_around || try_count > 0 || dimension == 0) {
       return design_point(problem_.space, problem_.seed, number, try_count);
     }
-    if (number % kParzenEvery == 0) {
+    if (!is_alone && number % kParzenEvery == 0) {
       return parzen_->next(pending, number, try_count);
     }
     if (!process_) {
