@@ -84,7 +84,7 @@ TEST(GaussianProcess, learns_a_sum_over_the_axes_from_few_points) {
   const double deviation = std::sqrt((samples.y.array() - mean).square().mean());
   samples.y = (samples.y.array() - mean) / deviation;
   const std::vector<bool> is_choice(5, false);
-  const GaussianProcess process(samples, fit_shape(samples, is_choice), is_choice);
+  const GaussianProcess process(samples, fit_shape(samples, is_choice).shape, is_choice);
   double error = 0;
   for (int i = 0; i < 200; ++i) {
     VectorXd x(5);
@@ -144,10 +144,23 @@ TEST(Lbfgs, finds_the_minimum_of_a_curved_valley) {
 TEST(Warp, agrees_with_scipy) {
   EXPECT_NEAR(yeo_johnson(2, 0.5), 1.4641016151377544, 1e-12);
   EXPECT_NEAR(yeo_johnson(-2, 0.5), -2.797434948471088, 1e-12);
-  const std::vector<double> warped = warp_losses({1, 2, 3, 10, 100});
+  const std::vector<double> warped = warp_losses({1, 2, 3, 10, 100}, 0.5).losses;
   const std::vector<double> expected = {-1.283874, -0.716793, -0.232671, 0.735983, 1.497354};
   for (std::size_t i = 0; i < expected.size(); ++i) {
     EXPECT_NEAR(warped[i], expected[i], 1e-3);
+  }
+}
+
+// By differences: the 20th of 40 losses is moved a little, which hardly changes the power.
+TEST(Warp, slopes_are_those_of_the_warp) {
+  std::vector<double> losses;
+  for (int i = 0; i < 40; ++i) {
+    losses.push_back(0.01 * i * i);
+  }
+  for (const double knee : {0.5, 0.1}) {
+    const Warped warped = warp_losses(losses, knee);
+    const double slope = (warped.losses[21] - warped.losses[19]) / (losses[21] - losses[19]);
+    EXPECT_NEAR(warped.log_slopes[20], std::log(slope), 0.05);
   }
 }
 

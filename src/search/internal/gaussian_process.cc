@@ -213,7 +213,7 @@ constexpr std::array<Start, 3> kStarts = {{{0.0, {0.0, -3.0, -2.0, -9.0, -1.1}},
 
 }  // namespace
 
-KernelShape fit_shape(const Samples& samples, const std::vector<bool>& is_choice) {
+Fit fit_shape(const Samples& samples, const std::vector<bool>& is_choice) {
   const Index dimension = samples.x.cols();
   const Posterior posterior(samples, is_choice);
   VectorXd low(dimension + kPlaces);
@@ -231,19 +231,21 @@ KernelShape fit_shape(const Samples& samples, const std::vector<bool>& is_choice
       best = std::move(found);
     }
   }
-  if (best.x.size() == 0) {
-    return {.log_lengths = VectorXd::Zero(dimension),
-            .log_rough = -3,
-            .log_additive = -3,
-            .log_noise = -4};
+  Fit fit{{.log_lengths = VectorXd::Zero(dimension),
+           .log_rough = -3,
+           .log_additive = -3,
+           .log_noise = -4},
+          best.value};
+  if (best.x.size() > 0) {
+    const VectorXd places = best.x.tail(kPlaces);
+    fit.shape = {.log_lengths = best.x.head(dimension),
+                 .log_scale = places[kSmooth],
+                 .log_rough = places[kRough],
+                 .log_additive = places[kAdditive],
+                 .log_ratio = places[kRatio],
+                 .log_noise = places[kNoise]};
   }
-  const VectorXd places = best.x.tail(kPlaces);
-  return {.log_lengths = best.x.head(dimension),
-          .log_scale = places[kSmooth],
-          .log_rough = places[kRough],
-          .log_additive = places[kAdditive],
-          .log_ratio = places[kRatio],
-          .log_noise = places[kNoise]};
+  return fit;
 }
 
 GaussianProcess::GaussianProcess(Samples samples, KernelShape shape,

@@ -71,6 +71,11 @@ class GaussianProcess {
   Eigen::VectorXd alpha_;
 };
 
-KernelShape fit_shape(const Samples& samples, const std::vector<bool>& is_choice);
+struct Fit {
+  KernelShape shape;
+  double energy = 0;  // minus the log probability of shape and data, but for a constant
+};
+
+Fit fit_shape(const Samples& samples, const std::vector<bool>& is_choice);
 
 }  // namespace kedge::search

@@ -26,32 +26,36 @@ Moments moments_of(const std::vector<double>& values) {
   return moments;
 }
 
-std::vector<double> standardise(std::vector<double> values) {
-  const Moments moments = moments_of(values);
-  for (double& value : values) {
-    value = moments.deviation > 0 ? (value - moments.mean) / moments.deviation : 0;
+void standardise(Warped& warped) {
+  const Moments moments = moments_of(warped.losses);
+  for (double& loss : warped.losses) {
+    loss = moments.deviation > 0 ? (loss - moments.mean) / moments.deviation : 0;
   }
-  return values;
+  for (double& slope : warped.log_slopes) {
+    slope -= moments.deviation > 0 ? std::log(moments.deviation) : 0;
+  }
 }
 
-// Losses beyond the median grow with the logarithm of their distance from the best: one run that
-// diverged must not make all the good ones look alike.
-std::vector<double> squash(std::vector<double> losses) {
+// One run that diverged must not make all the good ones look alike.
+Warped squash(const std::vector<double>& losses, double knee) {
   std::vector<double> sorted = losses;
   std::ranges::sort(sorted);
   const double best = sorted.front();
-  const auto middle =
-      std::ranges::find_if(sorted.begin() + static_cast<std::ptrdiff_t>((sorted.size() - 1) / 2),
-                           sorted.end(), [&](double loss) { return loss > best; });
+  const auto first = static_cast<std::ptrdiff_t>(static_cast<double>(sorted.size() - 1) * knee);
+  const auto middle = std::ranges::find_if(sorted.begin() + first, sorted.end(),
+                                           [&](double loss) { return loss > best; });
   if (middle == sorted.end()) {
-    return losses;  // all are alike
+    return {losses, std::vector<double>(losses.size(), 0.0)};  // all are alike
   }
   const double reach = *middle - best;
-  for (double& loss : losses) {
+  Warped warped;
+  for (const double loss : losses) {
     const double distance = loss - best;
-    loss = distance > reach ? 1 + std::log(distance) - std::log(reach) : distance / reach;
+    warped.losses.push_back(distance > reach ? 1 + std::log(distance) - std::log(reach)
+                                             : distance / reach);
+    warped.log_slopes.push_back(-std::log(std::max(distance, reach)));
   }
-  return losses;
+  return warped;
 }
 
 double likelihood(const std::vector<double>& values, double power) {
@@ -76,8 +80,9 @@ double yeo_johnson(double y, double power) {
                                     : -(std::pow(1 - y, 2 - power) - 1) / (2 - power);
 }
 
-std::vector<double> warp_losses(const std::vector<double>& losses) {
-  std::vector<double> values = standardise(squash(losses));
+Warped warp_losses(const std::vector<double>& losses, double knee) {
+  Warped warped = squash(losses, knee);
+  standardise(warped);
   // Golden section: the likelihood has one peak in the power.
   constexpr double kRatio = 0.6180339887498949;
   double low = -6;
@@ -85,14 +90,17 @@ std::vector<double> warp_losses(const std::vector<double>& losses) {
   for (int i = 0; i < 30; ++i) {
     const double left = high - kRatio * (high - low);
     const double right = low + kRatio * (high - low);
-    (likelihood(values, left) < likelihood(values, right) ? low : high) =
-        likelihood(values, left) < likelihood(values, right) ? left : right;
+    const bool is_right = likelihood(warped.losses, left) < likelihood(warped.losses, right);
+    (is_right ? low : high) = is_right ? left : right;
   }
   const double power = 0.5 * (low + high);
-  for (double& value : values) {
-    value = yeo_johnson(value, power);
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    double& loss = warped.losses[i];
+    warped.log_slopes[i] += (power - 1) * std::copysign(std::log1p(std::abs(loss)), loss);
+    loss = yeo_johnson(loss, power);
   }
-  return standardise(std::move(values));
+  standardise(warped);
+  return warped;
 }
 
 }  // namespace kedge::search

@@ -5,11 +5,13 @@
 // good: where the process is wrong about the function, the search goes on, and the process learns
 // from what was found. Some more points of the design lead out of a valley that is not the deepest.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -42,6 +44,9 @@ constexpr std::size_t kAlonePerAxis = 5;
 constexpr std::int64_t kParzenEvery = 4;
 constexpr std::int64_t kDesignEvery = 8;
 constexpr std::size_t kDesignPerAxis = 13;  // and until how many
+
+// Quantiles of the losses beyond which they are taken as logarithms.
+constexpr std::array<double, 2> kKnees = {0.5, 0.1};
 
 // The best half of `count`, and of the others every k-th.
 std::vector<std::size_t> choose(std::span<const Observation> told, std::size_t count) {
@@ -107,14 +112,35 @@ class Bayes : public Sampler {
     return samples;
   }
 
+  // The losses as a Gaussian process explains them best, and its shape. Some functions are plain
+  // near their optimum, others only in logarithms; the data tell. What is compared is the
+  // probability of the losses themselves, whatever the warp made of their scale.
+  std::pair<std::vector<double>, KernelShape> explain(const std::vector<double>& losses) const {
+    const std::vector<std::size_t> looked_at = choose(problem_.told, kFitMax);
+    std::optional<std::pair<std::vector<double>, KernelShape>> best;
+    double least = 0;
+    for (const double knee : kKnees) {
+      Warped warped = warp_losses(losses, knee);
+      Fit found = fit_shape(samples_of(looked_at, warped.losses), axes_.is_choice);
+      double energy = found.energy;
+      for (const std::size_t i : looked_at) {
+        energy -= warped.log_slopes[i];
+      }
+      if (!best || energy < least) {
+        least = energy;
+        best = {std::move(warped.losses), std::move(found.shape)};
+      }
+    }
+    return std::move(*best);
+  }
+
   void fit() {
     std::vector<double> losses;
     for (const Observation& observation : problem_.told) {
       losses.push_back(observation.loss);
     }
-    losses = warp_losses(losses);
-    KernelShape shape =
-        fit_shape(samples_of(choose(problem_.told, kFitMax), losses), axes_.is_choice);
+    KernelShape shape;
+    std::tie(losses, shape) = explain(losses);
     process_.emplace(samples_of(choose(problem_.told, kPointsMax), losses), std::move(shape),
                      axes_.is_choice);
     best_loss_ = *std::ranges::min_element(losses);
