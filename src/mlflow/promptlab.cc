@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "core/log.h"
 #include "mlflow/internal/artifact_files.h"
 #include "mlflow/internal/asked_calls.h"
 #include "mlflow/internal/call.h"
@@ -121,7 +122,7 @@ json render_model(const Prompt& prompt, const std::string& run_id, std::int64_t 
               {"parameters_path", "parameters.yaml"}}}}}};
 }
 
-store::RunPatch make_patch(const Prompt& prompt, const json& model) {
+Outcome<store::RunPatch> read_run(const Call& call, const Prompt& prompt, const json& model) {
   store::RunPatch patch;
   KeyValues params = prompt.model_parameters;
   params.emplace_back("model_route", prompt.route);
@@ -133,6 +134,16 @@ store::RunPatch make_patch(const Prompt& prompt, const json& model) {
       {"mlflow.loggedArtifacts", R"([{"path": "eval_results_table.json", "type": "table"}])"},
       {"mlflow.runSourceType", "PROMPT_ENGINEERING"},
       {"mlflow.log-model.history", server::dump(json::array({model}))}};
+  for (const auto& [tag, value] : KEDGE_TRY(read_tags(call.fields, "tags"))) {
+    set_tag(patch, tag, value);
+  }
+  const std::string name = KEDGE_TRY(call.fields.text("run_name"));
+  patch.name = name.empty() ? track::make_run_name() : name;
+  patch.user = KEDGE_TRY(call.fields.text("user_id"));
+  patch.source = "mlflow";
+  patch.state = store::RunState::Running;
+  const auto start = KEDGE_TRY(call.fields.find_integer("start_time"));
+  patch.created_us = start ? from_ms(*start) : call.api.now_us();
   return patch;
 }
 
@@ -163,20 +174,13 @@ Outcome<Response> create(const Call& call) {
   const std::int64_t now_us = call.api.now_us();
   const store::RunKey key{project.name, make_id()};
   const json model = render_model(prompt, key.id, to_ms(now_us));
-  store::RunPatch patch = make_patch(prompt, model);
-  for (const auto& [tag, value] : KEDGE_TRY(read_tags(call.fields, "tags"))) {
-    set_tag(patch, tag, value);
-  }
-  const std::string name = KEDGE_TRY(call.fields.text("run_name"));
-  patch.name = name.empty() ? track::make_run_name() : name;
-  patch.user = KEDGE_TRY(call.fields.text("user_id"));
-  patch.source = "mlflow";
-  patch.state = store::RunState::Running;
-  const auto start = KEDGE_TRY(call.fields.find_integer("start_time"));
-  patch.created_us = start ? from_ms(*start) : now_us;
+  const store::RunPatch patch = KEDGE_TRY(read_run(call, prompt, model));
   KEDGE_TRY(call.api.store.create_run(key, patch, now_us));
   // As MLflow does: what could not be written fails the run, and the call tells of it all the same.
   const auto put = put_files(call, artifact_uri(project, key.id), prompt, model);
+  if (!put) {
+    warn("the files of MLflow's promptlab run {} cannot be kept: {}", key.id, put.error().message);
+  }
   KEDGE_TRY(call.api.store.patch_run(
       key, {.state = put ? store::RunState::Finished : store::RunState::Failed, .ended_us = now_us},
       now_us));

@@ -162,39 +162,59 @@ Groups group(std::vector<Sample> samples, std::int64_t length_ms) {
   return groups;
 }
 
-Outcome<Response> query_metrics(const Call& call) {
-  const auto view =
-      static_cast<TraceView>(KEDGE_TRY(call.fields.enumerated("view_type", kViews, 1)));
-  const std::string name = KEDGE_TRY(call.fields.need_text("metric_name"));
-  const Metric& metric = *KEDGE_TRY(find_metric(view, name));
-  const auto aggregations = KEDGE_TRY(read_aggregations(call.fields, metric));
-  const SampleQuery query = KEDGE_TRY(read_query(call.fields, view, metric));
-  const std::int64_t length_s =
-      KEDGE_TRY(call.fields.find_integer("time_interval_seconds")).value_or(0);
+struct Question {
+  SampleQuery samples;
+  std::vector<Aggregation> aggregations;
+  std::int64_t length_ms = 0;  // of a stretch of time; 0: all is one
+};
+
+// In seconds; 0: time is not cut.
+Outcome<std::int64_t> read_length(const Fields& fields, const SampleQuery& query) {
+  const std::int64_t length_s = KEDGE_TRY(fields.find_integer("time_interval_seconds")).value_or(0);
   if (length_s != 0 && (!query.first_ms || !query.last_ms)) {
     return refuse("start_time_ms and end_time_ms are required if time_interval_seconds is set");
   }
   if (length_s < 0 || length_s > 1'000'000'000) {
     return refuse(fmt::format("time_interval_seconds must be positive, got {}", length_s));
   }
+  return length_s;
+}
+
+Outcome<Question> read_question(const Fields& fields) {
+  const auto view = static_cast<TraceView>(KEDGE_TRY(fields.enumerated("view_type", kViews, 1)));
+  const std::string name = KEDGE_TRY(fields.need_text("metric_name"));
+  const Metric& metric = *KEDGE_TRY(find_metric(view, name));
+  Question question{.samples = KEDGE_TRY(read_query(fields, view, metric)),
+                    .aggregations = KEDGE_TRY(read_aggregations(fields, metric))};
+  question.length_ms = KEDGE_TRY(read_length(fields, question.samples)) * 1000;
+  return question;
+}
+
+json render_point(const Question& question, const Groups::value_type& entry) {
+  const auto& [key, found] = entry;
+  json point = {{"metric_name", question.samples.metric}, {"dimensions", json::object()}};
+  if (question.length_ms != 0) {
+    point["dimensions"]["time_bucket"] = render_bucket(key.first);
+  }
+  for (std::size_t i = 0; i < key.second.size(); ++i) {
+    point["dimensions"][question.samples.dimensions[i]] = key.second[i];
+  }
+  for (const Aggregation& aggregation : question.aggregations) {
+    point["values"][aggregation.label()] = aggregate(aggregation, found.values);
+  }
+  return point;
+}
+
+Outcome<Response> query_metrics(const Call& call) {
+  const Question question = KEDGE_TRY(read_question(call.fields));
   const Page page = KEDGE_TRY(read_page(call.fields, kMostPoints, kMostPoints));
   std::vector<Sample> samples;
   for (const Trace& trace : KEDGE_TRY(read_traces(call))) {
-    KEDGE_TRY(add_samples(call, trace, query, samples));
+    KEDGE_TRY(add_samples(call, trace, question.samples, samples));
   }
   std::vector<json> points;
-  for (const auto& [key, found] : group(std::move(samples), length_s * 1000)) {
-    json point = {{"metric_name", name}, {"dimensions", json::object()}};
-    if (length_s != 0) {
-      point["dimensions"]["time_bucket"] = render_bucket(key.first);
-    }
-    for (std::size_t i = 0; i < query.dimensions.size(); ++i) {
-      point["dimensions"][query.dimensions[i]] = key.second[i];
-    }
-    for (const Aggregation& aggregation : aggregations) {
-      point["values"][aggregation.label()] = aggregate(aggregation, found.values);
-    }
-    points.push_back(std::move(point));
+  for (const auto& entry : group(std::move(samples), question.length_ms)) {
+    points.push_back(render_point(question, entry));
   }
   json body = json::object();
   add_page(body, "data_points", page, points.size(), [&](std::size_t i) { return points[i]; });

@@ -37,6 +37,7 @@ constexpr auto kFilterRules = std::to_array<FilterRule>({
 // One of the things that are counted, by the names that questions use.
 struct Thing {
   std::int64_t time_ms = 0;
+  std::string session = {};  // of a trace
   std::function<std::optional<double>(const std::string& metric)> number = {};
   std::function<std::optional<std::string>(const std::string& dimension)> word = {};
 };
@@ -60,14 +61,16 @@ json object_of(const json& value) {
 }
 
 Thing thing_of(const Trace& trace) {
-  Thing thing{.time_ms = trace.time_ms};
-  thing.number = [&trace](const std::string& metric) -> std::optional<double> {
+  Thing thing{
+      .time_ms = trace.time_ms,
+      .session = find_trace_text(trace, "trace_metadata", "mlflow.trace.session").value_or("")};
+  thing.number = [&trace, has_session = !thing.session.empty()](
+                     const std::string& metric) -> std::optional<double> {
     if (metric == "trace_count") {
       return 1;
     }
     if (metric == "session_count") {
-      const auto session = find_trace_text(trace, "trace_metadata", "mlflow.trace.session");
-      return session ? std::optional(1.0) : std::nullopt;
+      return has_session ? std::optional(1.0) : std::nullopt;
     }
     if (metric == "latency") {
       const auto duration = text_of(trace.info, "execution_duration");
@@ -117,7 +120,8 @@ Thing thing_of_span(const json& span) {
       return 1;
     }
     if (metric == "latency") {
-      return static_cast<double>((end_ns - start_ns) / 1'000'000);
+      const std::uint64_t whole_ms = (end_ns - start_ns) / 1'000'000;
+      return static_cast<double>(whole_ms);
     }
     return number_of(object_of(attribute_of(span, "mlflow.llm.cost")), metric);
   };
@@ -175,6 +179,9 @@ void add_sample(const Thing& thing, const SampleQuery& query, std::vector<Sample
     return;
   }
   Sample sample{.time_ms = thing.time_ms, .value = *value};
+  if (query.metric == "session_count") {
+    sample.once = thing.session;
+  }
   for (const std::string& dimension : query.dimensions) {
     auto word = thing.word(dimension);
     if (!word) {
@@ -197,6 +204,29 @@ bool passes_assessment(const json& assessment, const std::vector<SampleFilter>& 
            (filter.entity == "type" ? type_of(assessment) == filter.value
                                     : text_of(assessment, "assessment_name") == filter.value);
   });
+}
+
+bool is_cost(const SampleQuery& query) {
+  return query.metric.ends_with("_cost");
+}
+
+void add_spans(const json& bodies, const SampleQuery& query, std::vector<Sample>& samples) {
+  for (const json& body : bodies) {
+    const json span = render_span(body);
+    const Thing thing = thing_of_span(span);
+    if (passes_span(span, query.filters) && (!is_cost(query) || is_in(thing.time_ms, query))) {
+      add_sample(thing, query, samples);
+    }
+  }
+}
+
+void add_assessments(const Trace& trace, const SampleQuery& query, std::vector<Sample>& samples) {
+  for (const json& assessment : trace.info.value("assessments", json::array())) {
+    // What was replaced by another is not counted beside it.
+    if (assessment.value("valid", true) && passes_assessment(assessment, query.filters)) {
+      add_sample(thing_of_assessment(assessment, trace.time_ms), query, samples);
+    }
+  }
 }
 
 Outcome<bool> passes_trace(const Call& call, const Trace& trace,
@@ -268,32 +298,20 @@ Outcome<SampleFilter> parse_sample_filter(const std::string& text, TraceView vie
 Outcome<void> add_samples(const Call& call, const Trace& trace, const SampleQuery& query,
                           std::vector<Sample>& samples) {
   // Costs are of the day on which the span began; all else is of the trace's.
-  const bool is_cost = query.metric.ends_with("_cost");
-  if ((!is_cost && !is_in(trace.time_ms, query)) ||
+  if ((!is_cost(query) && !is_in(trace.time_ms, query)) ||
       !KEDGE_TRY(passes_trace(call, trace, query.filters))) {
     return {};
   }
-  if (query.view == TraceView::Traces) {
-    const std::size_t before = samples.size();
-    add_sample(thing_of(trace), query, samples);
-    if (samples.size() > before && query.metric == "session_count") {
-      samples.back().once = *find_trace_text(trace, "trace_metadata", "mlflow.trace.session");
-    }
-  } else if (query.view == TraceView::Spans) {
-    for (const json& body : KEDGE_TRY(call.state.traces.spans(trace.id))) {
-      const json span = render_span(body);
-      const Thing thing = thing_of_span(span);
-      if (passes_span(span, query.filters) && (!is_cost || is_in(thing.time_ms, query))) {
-        add_sample(thing, query, samples);
-      }
-    }
-  } else {
-    for (const json& assessment : trace.info.value("assessments", json::array())) {
-      // What was replaced by another is not counted beside it.
-      if (assessment.value("valid", true) && passes_assessment(assessment, query.filters)) {
-        add_sample(thing_of_assessment(assessment, trace.time_ms), query, samples);
-      }
-    }
+  switch (query.view) {
+    case TraceView::Traces:
+      add_sample(thing_of(trace), query, samples);
+      break;
+    case TraceView::Spans:
+      add_spans(KEDGE_TRY(call.state.traces.spans(trace.id)), query, samples);
+      break;
+    case TraceView::Assessments:
+      add_assessments(trace, query, samples);
+      break;
   }
   return {};
 }
