@@ -1,13 +1,10 @@
 // What a store promises, on each of its databases.
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <future>
 #include <limits>
-#include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,17 +13,14 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "core/hash.h"
 #include "core/result.h"
 #include "store/store.h"
 #include "store/test_backend.h"
-#include "store/test_log.h"
 
 namespace kedge::store {
 namespace {
 
 using nlohmann::json;
-using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -215,203 +209,6 @@ TEST_P(BackendTest, names_of_config_metrics_and_tags_are_counted_by_project) {
   EXPECT_THAT(shown(fields.tags), ElementsAre("all 30 0 []", "later 29 0 []", "first 1 0 []"));
   EXPECT_THAT(shown(fields.labels), ElementsAre("mlflow.user 1 0 []"));
   EXPECT_EQ(store_->list_fields("none").run_count, 0U);
-}
-
-TEST_P(BackendTest, every_value_is_kept_not_a_number_and_infinities_too) {
-  const RunKey key = make_run("r");
-  const std::vector<double> values = {1, std::nan(""), kInfinity, -kInfinity, -0.0, 5e-324};
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    ASSERT_TRUE(store_->log(key, {{"x", static_cast<std::int64_t>(i), values[i]}}, kNow));
-  }
-  ASSERT_TRUE(store_->log(key, {{"y", 1, std::nan("")}}, kNow));
-  for (const bool is_sealed : {false, true}) {
-    if (is_sealed) {
-      ASSERT_TRUE(store_->patch_run(key, {.state = RunState::Finished}, kNow));
-    }
-    reopen();
-    const auto points = store_->read_history(key, "x")->points;
-    ASSERT_EQ(points.size(), values.size());
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      EXPECT_EQ(std::bit_cast<std::uint64_t>(points[i].value),
-                std::bit_cast<std::uint64_t>(values[i]));
-    }
-    const json summary = store_->find_run(key)->summary;
-    EXPECT_EQ(summary["x"]["min"], "-Infinity");
-    EXPECT_EQ(summary["x"]["max"], "Infinity");
-    EXPECT_EQ(summary["x"]["last"], 5e-324);
-    EXPECT_EQ(summary["y"]["last"], "NaN");
-  }
-}
-
-// Many commits: the journal grows, is sealed into chunks that grow, and starts again.
-TEST_P(BackendTest, points_of_many_commits_come_back_in_order) {
-  const RunKey key = make_run("r");
-  constexpr int kSteps = 20'000;
-  std::vector<LogPoint> points;
-  for (int i = 0; i < kSteps; ++i) {
-    points.push_back({"a", i, std::sin(i), kNow + i});
-    if (i % 3 == 0) {
-      points.push_back({"b", i, 1.0 * i, kNow + i});
-    }
-    if (points.size() >= 499 || i == kSteps - 1) {
-      ASSERT_TRUE(store_->log(key, std::exchange(points, {}), kNow));
-    }
-  }
-  for (const bool is_reopened : {false, true}) {
-    if (is_reopened) {
-      reopen();
-    }
-    const auto a = store_->read_history(key, "a")->points;
-    ASSERT_EQ(a.size(), kSteps);
-    for (int i = 0; i < kSteps; ++i) {
-      const auto& point = a[static_cast<std::size_t>(i)];
-      ASSERT_EQ(point.step, i);
-      ASSERT_EQ(point.value, std::sin(i));
-      ASSERT_EQ(point.time_us, kNow + i);
-    }
-    const auto metrics = store_->list_metrics(key);
-    ASSERT_TRUE(metrics);
-    ASSERT_THAT(*metrics, SizeIs(2));
-    EXPECT_EQ((*metrics)[1].summary.count, 6667U);
-    EXPECT_EQ((*metrics)[1].summary.max, 19'998);
-    EXPECT_EQ((*metrics)[1].summary.first_us, kNow);
-  }
-  std::int64_t chunks = 0;
-  ASSERT_TRUE(store_->read([&](Database& database) -> Result<void> {
-    chunks = KEDGE_TRY(database.query_integer("SELECT count(*) FROM chunks", {}));
-    return {};
-  }));
-  EXPECT_GE(chunks, 5);
-  EXPECT_LE(chunks, 25);  // five full ones and, of each series, some that are not
-}
-
-std::string make_log(std::uint64_t from, std::uint64_t to) {
-  std::string frames;
-  for (std::uint64_t seq = from; seq < to; ++seq) {
-    frames += make_frame({"scalars",
-                          seq,
-                          kNow + static_cast<std::int64_t>(seq),
-                          static_cast<std::int64_t>(seq),
-                          {{"loss", 1.0 / (1.0 + static_cast<double>(seq))}}});
-  }
-  return frames;
-}
-
-// The chain, computed here by hand.
-std::string chain_digest(std::uint64_t count) {
-  std::uint64_t value = 0;
-  for (std::uint64_t seq = 0; seq < count; ++seq) {
-    std::string bytes(reinterpret_cast<const char*>(&value), sizeof value);
-    bytes += make_log(seq, seq + 1).substr(8);
-    value = xxh3_64(as_bytes(bytes));
-  }
-  return fmt::format("{:016x}", value);
-}
-
-TEST_P(BackendTest, each_record_of_a_log_counts_once_however_often_it_comes) {
-  const RunKey key{"mnist", "r"};
-  EXPECT_EQ(store_->find_source(key, "a1-r0")->next_seq, 0U);
-  EXPECT_EQ(ingest(key, "a1-r0", 0, make_log(0, 10)).accepted, 10U);
-  EXPECT_EQ(ingest(key, "a1-r0", 0, make_log(0, 10)).accepted, 0U);
-  EXPECT_EQ(ingest(key, "a1-r0", 5, make_log(5, 20)).accepted, 10U);
-  const IngestAnswer gap = ingest(key, "a1-r0", 21, make_log(21, 30));
-  EXPECT_TRUE(gap.is_gap);
-  EXPECT_EQ(gap.state.next_seq, 20U);
-  reopen();
-  EXPECT_EQ(ingest(key, "a1-r0", 3, make_log(3, 25)).accepted, 5U);
-  const auto state = store_->find_source(key, "a1-r0");
-  ASSERT_TRUE(state);
-  EXPECT_EQ(state->next_seq, 25U);
-  EXPECT_EQ(state->offset, make_log(0, 25).size());
-  EXPECT_EQ(state->digest, chain_digest(25));
-  std::vector<double> expected;
-  for (int i = 0; i < 25; ++i) {
-    expected.push_back(1.0 / (1.0 + i));
-  }
-  EXPECT_EQ(values_of(key, "loss"), expected);
-  EXPECT_EQ(store_->find_facts(key)->last_step, 24);
-}
-
-TEST_P(BackendTest, damaged_frames_are_refused_whole) {
-  const RunKey key{"mnist", "r"};
-  std::string frames = make_log(0, 3);
-  frames[frames.size() - 2] ^= 1;
-  EXPECT_EQ(store_->ingest({key, "a1-r0", 0, frames}, kNow).error().kind, ErrorKind::Corrupt);
-  frames = make_log(0, 3);
-  frames.pop_back();
-  EXPECT_EQ(store_->ingest({key, "a1-r0", 0, frames}, kNow).error().kind, ErrorKind::Corrupt);
-  // A whole frame in the wrong place.
-  EXPECT_EQ(store_->ingest({key, "a1-r0", 0, make_log(1, 3)}, kNow).error().kind,
-            ErrorKind::Corrupt);
-  EXPECT_FALSE(store_->find_facts(key));
-}
-
-TEST_P(BackendTest, a_log_tells_of_attempts_tags_console_records_and_the_end) {
-  const RunKey key{"mnist", "r"};
-  std::string frames;
-  frames += make_frame(
-      {"attempt",
-       0,
-       kNow,
-       0,
-       {{"attempt", 1}, {"from_step", 0}, {"host", "node1"}, {"changes", json::array()}}});
-  frames += make_frame({"tags", 1, kNow, 0, {{"tags", {"one", "two"}}}});
-  frames += make_frame({"console", 2, kNow + 1, 0, {{"line", "hello"}}});
-  frames +=
-      make_frame({"histogram", 3, kNow, 5, {{"key", "w"}, {"edges", {0, 1}}, {"counts", {3}}}});
-  frames +=
-      make_frame({"alert", 4, kNow, 6, {{"title", "hot"}, {"text", "very"}, {"level", "warning"}}});
-  frames += make_frame({"system", 5, kNow, 6, {{"cpu/percent", 12}}});
-  frames += make_frame({"system", 6, kNow + kSecond, 6, {{"cpu/percent", 13.5}}});
-  frames += make_frame({"summary", 7, kNow, 6, {{"val/acc", 0.9}}});
-  frames += make_frame({"unheard-of", 8, kNow, 6, {{"key", "k"}}});
-  frames += make_frame({"state", 9, kNow + 9, 6, {{"state", "interrupted"}}});
-  EXPECT_EQ(ingest(key, "a1-r0", 0, frames).accepted, 10U);
-  reopen();
-  const auto run = store_->find_run(key);
-  ASSERT_TRUE(run);
-  EXPECT_EQ(run->facts.state, RunState::Preempted);
-  EXPECT_EQ(run->facts.ended_us, kNow + 9);
-  EXPECT_EQ(run->facts.host, "node1");
-  EXPECT_THAT(run->facts.tags, ElementsAre("one", "two"));
-  EXPECT_EQ(run->summary["val/acc"]["last"], 0.9);
-  EXPECT_EQ(store_->read_console(key, 0, 10)->lines.at(0).text, "hello");
-  const auto records = store_->read_records(key, {.type = "histogram"});
-  ASSERT_TRUE(records);
-  ASSERT_THAT(records->records, SizeIs(1));
-  EXPECT_EQ(records->records[0].body["counts"], json({3}));
-  EXPECT_THAT(records->keys, ElementsAre("w"));
-  EXPECT_EQ(store_->list_alerts("mnist", 5)->at(0).record.body["text"], "very");
-  const auto cpu = store_->read_history(key, "cpu/percent", MetricKind::System);
-  ASSERT_TRUE(cpu);
-  ASSERT_THAT(cpu->points, SizeIs(2));  // at one step, and both count
-  EXPECT_EQ(cpu->points[1].value, 13.5);
-  EXPECT_EQ(store_->list_attempts(key)->at(0).state, "interrupted");
-}
-
-TEST_P(BackendTest, a_summary_in_a_log_leaves_curves_to_themselves) {
-  const RunKey key{"mnist", "r"};
-  std::string frames = make_frame({"scalars", 0, kNow, 1, {{"acc", 0.5}}});
-  frames += make_frame({"summary", 1, kNow, 1, {{"acc", 0.5}, {"best/acc", kInfinity}}});
-  frames += make_frame({"scalars", 2, kNow, 2, {{"acc", 0.75}}});
-  ingest(key, "a1-r0", 0, frames);
-  for (const bool is_reopened : {false, true}) {
-    if (is_reopened) {
-      reopen();
-    }
-    EXPECT_EQ(store_->find_run(key)->summary["acc"]["last"], 0.75);
-    EXPECT_EQ(store_->find_run(key)->summary["best/acc"]["last"], "Infinity");
-    EXPECT_THAT(find_ids({.filter = "best/acc > 1e300"}), ElementsAre("r"));
-  }
-}
-
-TEST_P(BackendTest, records_keep_numbers_that_json_does_not_have) {
-  const RunKey key{"mnist", "r"};
-  const json rows = {{1.5, std::nan("")}, {-kInfinity, "text"}};
-  ingest(key, "a1-r0", 0, make_frame({"table", 0, kNow, 1, {{"key", "t"}, {"rows", rows}}}));
-  const auto found = store_->read_records(key, {.type = "table"});
-  ASSERT_TRUE(found);
-  EXPECT_EQ(found->records.at(0).body["rows"], (json{{1.5, "NaN"}, {"-Infinity", "text"}}));
 }
 
 TEST_P(BackendTest, a_hundred_thousand_metric_names_fit) {

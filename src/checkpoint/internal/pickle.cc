@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,7 +15,7 @@
 #include <fmt/format.h>
 
 #include "checkpoint/internal/pickled_array.h"
-#include "checkpoint/tensor_file.h"
+#include "checkpoint/internal/pickled_tensor.h"
 #include "core/result.h"
 
 namespace kedge::checkpoint {
@@ -28,51 +27,13 @@ using Kind = PickleValue::Kind;
 // two hundred bytes.
 constexpr std::size_t kMaxValues = std::size_t{1} << 23U;
 
-// What every tensor copies from a value that many may share. torch numbers its storages.
-constexpr std::size_t kMaxDimensions = 64;
-constexpr std::size_t kMaxStorageName = 64;
-
-constexpr std::array<std::pair<std::string_view, DType>, 10> kStorages = {{
-    {"torch.DoubleStorage", DType::F64},
-    {"torch.FloatStorage", DType::F32},
-    {"torch.HalfStorage", DType::F16},
-    {"torch.BFloat16Storage", DType::BF16},
-    {"torch.LongStorage", DType::I64},
-    {"torch.IntStorage", DType::I32},
-    {"torch.ShortStorage", DType::I16},
-    {"torch.CharStorage", DType::I8},
-    {"torch.ByteStorage", DType::U8},
-    {"torch.BoolStorage", DType::Bool},
-}};
-
-std::optional<DType> find_storage_type(std::string_view name) {
-  for (const auto& [storage, type] : kStorages) {
-    if (storage == name) {
-      return type;
-    }
-  }
-  return std::nullopt;
-}
-
 constexpr std::array<std::string_view, 5> kCallable = {
     "collections.OrderedDict", "torch._utils._rebuild_tensor_v2", "torch._utils._rebuild_parameter",
     "torch.Size", "torch.device"};
 
-constexpr std::array<std::string_view, 22> kDTypeNames = {
-    "torch.float64", "torch.double",    "torch.float32",    "torch.float",  "torch.float16",
-    "torch.half",    "torch.bfloat16",  "torch.int64",      "torch.long",   "torch.int32",
-    "torch.int",     "torch.int16",     "torch.short",      "torch.int8",   "torch.uint8",
-    "torch.bool",    "torch.complex64", "torch.complex128", "torch.uint16", "torch.uint32",
-    "torch.uint64",  "torch.complex32"};
-
 bool is_known(std::string_view name) {
-  return is_array_name(name) || std::ranges::find(kCallable, name) != kCallable.end() ||
-         std::ranges::find(kDTypeNames, name) != kDTypeNames.end() || find_storage_type(name);
-}
-
-std::unexpected<Error> corrupt(std::string_view what) {
-  return fail(ErrorKind::Corrupt, fmt::format("its pickle is damaged: {}", what),
-              "copy or download the file again");
+  return is_array_name(name) || is_tensor_name(name) ||
+         std::ranges::find(kCallable, name) != kCallable.end();
 }
 
 std::unexpected<Error> refuse(std::string_view name) {
@@ -83,6 +44,11 @@ std::unexpected<Error> refuse(std::string_view name) {
 
 }  // namespace
 
+std::unexpected<Error> corrupt_pickle(std::string_view what) {
+  return fail(ErrorKind::Corrupt, fmt::format("its pickle is damaged: {}", what),
+              "copy or download the file again");
+}
+
 class PickleMachine {
  public:
   explicit PickleMachine(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
@@ -92,7 +58,7 @@ class PickleMachine {
       const auto code = static_cast<std::uint8_t>(KEDGE_TRY(take_number(1)));
       KEDGE_TRY(step(code));
       if (values_.size() > kMaxValues) {
-        return corrupt("it describes too many values");
+        return corrupt_pickle("it describes too many values");
       }
     }
     Pickle pickle;
@@ -113,7 +79,7 @@ class PickleMachine {
 
   Result<PickleValue*> pop() {
     if (stack_.empty() || stack_.back()->kind == Kind::Mark) {
-      return corrupt("its stack is empty");
+      return corrupt_pickle("its stack is empty");
     }
     PickleValue* value = stack_.back();
     stack_.pop_back();
@@ -122,7 +88,7 @@ class PickleMachine {
 
   Result<PickleValue*> top(Kind kind) {
     if (stack_.empty() || stack_.back()->kind != kind) {
-      return corrupt("a value of another kind was expected");
+      return corrupt_pickle("a value of another kind was expected");
     }
     return stack_.back();
   }
@@ -136,12 +102,12 @@ class PickleMachine {
         return items;
       }
     }
-    return corrupt("a mark is missing");
+    return corrupt_pickle("a mark is missing");
   }
 
   Result<std::span<const std::uint8_t>> take(std::uint64_t count) {
     if (count > bytes_.size()) {
-      return corrupt("it ends too early");
+      return corrupt_pickle("it ends too early");
     }
     const auto taken = bytes_.first(static_cast<std::size_t>(count));
     bytes_ = bytes_.subspan(static_cast<std::size_t>(count));
@@ -160,7 +126,7 @@ class PickleMachine {
   Result<std::string> take_line() {
     const auto end = std::ranges::find(bytes_, static_cast<std::uint8_t>('\n'));
     if (end == bytes_.end()) {
-      return corrupt("a name has no end");
+      return corrupt_pickle("a name has no end");
     }
     const auto line = KEDGE_TRY(take(static_cast<std::uint64_t>(end - bytes_.begin()) + 1));
     return std::string(line.begin(), line.end() - 1);
@@ -210,7 +176,7 @@ class PickleMachine {
 
   Result<void> remember(std::uint64_t key) {
     if (stack_.empty()) {
-      return corrupt("its stack is empty");
+      return corrupt_pickle("its stack is empty");
     }
     memo_[key] = stack_.back();
     return {};
@@ -219,7 +185,7 @@ class PickleMachine {
   Result<void> recall(std::uint64_t key) {
     const auto found = memo_.find(key);
     if (found == memo_.end()) {
-      return corrupt("it refers to a value it never made");
+      return corrupt_pickle("it refers to a value it never made");
     }
     push(found->second);
     return {};
@@ -228,7 +194,7 @@ class PickleMachine {
   Result<void> set_items(const std::vector<PickleValue*>& flat) {
     PickleValue* dict = KEDGE_TRY(top(Kind::Dict));
     if (flat.size() % 2 != 0) {
-      return corrupt("a dict has a key without a value");
+      return corrupt_pickle("a dict has a key without a value");
     }
     for (std::size_t i = 0; i < flat.size(); i += 2) {
       dict->pairs.emplace_back(flat[i], flat[i + 1]);
@@ -242,63 +208,17 @@ class PickleMachine {
     return {};
   }
 
-  // ('storage', torch.FloatStorage, '0', 'cpu', elements)
-  Result<void> load_storage() {
-    const PickleValue* id = KEDGE_TRY(pop());
-    const bool is_storage = id->kind == Kind::Tuple && id->items.size() >= 5 &&
-                            id->items[0]->text == "storage" && id->items[1]->kind == Kind::Global &&
-                            id->items[2]->kind == Kind::Text &&
-                            id->items[2]->text.size() <= kMaxStorageName &&
-                            id->items[4]->kind == Kind::Integer && id->items[4]->integer >= 0;
-    const auto type = is_storage ? find_storage_type(id->items[1]->text) : std::nullopt;
-    if (!type) {
-      return corrupt("it refers to something that is not a tensor's storage");
-    }
-    PickleValue* storage = make(Kind::Storage);
-    storage->tensor.storage = id->items[2]->text;
-    storage->tensor.type = *type;
-    storage->tensor.storage_elements = id->items[4]->integer;
-    push(storage);
+  Result<void> push_tensor(Kind kind, StridedTensor described) {
+    push(make(kind));
+    stack_.back()->tensor = std::move(described);
     return {};
-  }
-
-  static Result<std::vector<std::int64_t>> integers(const PickleValue& tuple) {
-    if (tuple.items.size() > kMaxDimensions) {
-      return corrupt(fmt::format("a tensor has {} dimensions", tuple.items.size()));
-    }
-    std::vector<std::int64_t> numbers;
-    for (const PickleValue* item : tuple.items) {
-      if (item->kind != Kind::Integer) {
-        return corrupt("a tensor's shape or stride is not an integer");
-      }
-      numbers.push_back(item->integer);
-    }
-    return numbers;
-  }
-
-  // (storage, offset, shape, strides, requires_grad, hooks[, metadata])
-  Result<PickleValue*> rebuild_tensor(const std::vector<PickleValue*>& arguments) {
-    if (arguments.size() < 4 || arguments[0]->kind != Kind::Storage ||
-        arguments[1]->kind != Kind::Integer || arguments[2]->kind != Kind::Tuple ||
-        arguments[3]->kind != Kind::Tuple) {
-      return corrupt("a tensor is described in an unknown way");
-    }
-    PickleValue* tensor = make(Kind::Tensor);
-    tensor->tensor = arguments[0]->tensor;
-    tensor->tensor.offset = arguments[1]->integer;
-    tensor->tensor.shape = KEDGE_TRY(integers(*arguments[2]));
-    tensor->tensor.strides = KEDGE_TRY(integers(*arguments[3]));
-    if (tensor->tensor.shape.size() != tensor->tensor.strides.size()) {
-      return corrupt("a tensor has more dimensions than strides, or fewer");
-    }
-    return tensor;
   }
 
   Result<void> call() {
     const PickleValue* arguments = KEDGE_TRY(pop());
     const PickleValue* function = KEDGE_TRY(pop());
     if (function->kind != Kind::Global || arguments->kind != Kind::Tuple) {
-      return corrupt("it calls something that is not a function");
+      return corrupt_pickle("it calls something that is not a function");
     }
     if (is_array_name(function->text)) {
       PickleValue* value = make(Kind::Plain);
@@ -310,10 +230,11 @@ class PickleMachine {
       return refuse(function->text);
     }
     if (function->text == "torch._utils._rebuild_tensor_v2") {
-      push(KEDGE_TRY(rebuild_tensor(arguments->items)));
-    } else if (function->text == "torch._utils._rebuild_parameter") {
+      return push_tensor(Kind::Tensor, KEDGE_TRY(read_tensor(arguments->items)));
+    }
+    if (function->text == "torch._utils._rebuild_parameter") {
       if (arguments->items.empty() || arguments->items[0]->kind != Kind::Tensor) {
-        return corrupt("a parameter is not a tensor");
+        return corrupt_pickle("a parameter is not a tensor");
       }
       push(arguments->items[0]);
     } else if (function->text == "torch.Size") {
@@ -474,7 +395,7 @@ Result<void> PickleMachine::step_object(std::uint8_t code) {
       return push_global(module->text, name->text);
     }
     case 'Q':  // BINPERSID
-      return load_storage();
+      return push_tensor(Kind::Storage, KEDGE_TRY(read_storage(*KEDGE_TRY(pop()))));
     case 'R':  // REDUCE
       return call();
     case 'b': {  // BUILD: an array's content, or a state dict's _metadata, which weights do not

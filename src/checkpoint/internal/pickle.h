@@ -6,6 +6,7 @@
 #include <deque>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -51,6 +52,8 @@ struct PickleValue {
   std::vector<std::pair<PickleValue*, PickleValue*>> pairs = {};  // Dict, in order of insertion
   StridedTensor tensor = {};  // Tensor; Storage: its first half; Array: its shape
 };
+
+std::unexpected<Error> corrupt_pickle(std::string_view what);
 
 // Owns every value, so that the loops a hostile pickle can tie leak nothing.
 class Pickle {

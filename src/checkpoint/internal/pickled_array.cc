@@ -7,8 +7,6 @@
 #include <string>
 #include <vector>
 
-#include <fmt/format.h>
-
 namespace kedge::checkpoint {
 namespace {
 
@@ -20,11 +18,6 @@ constexpr std::array<std::string_view, 4> kArrayNames = {"numpy.core.multiarray.
                                                          "numpy.ndarray", "numpy.dtype"};
 
 constexpr std::size_t kMaxDimensions = 32;
-
-std::unexpected<Error> corrupt(std::string_view what) {
-  return fail(ErrorKind::Corrupt, fmt::format("its pickle is damaged: {}", what),
-              "copy or download the file again");
-}
 
 bool is_text(const PickleValue& value) {
   return value.kind == Kind::Text || value.kind == Kind::Bytes;
@@ -46,12 +39,12 @@ Result<void> call_for_array(std::string_view name, const PickleValue& arguments,
   if (name == "numpy.dtype") {
     constexpr std::size_t kMaxName = 16;  // structured types are of no use here
     if (items.empty() || !is_text(*items[0]) || items[0]->text.size() > kMaxName) {
-      return corrupt("an array's type is described in an unknown way");
+      return corrupt_pickle("an array's type is described in an unknown way");
     }
     result.kind = Kind::ArrayType;
     result.text = items[0]->text;
   } else if (name == "numpy.ndarray") {
-    return corrupt("it calls a class that only _reconstruct may make");
+    return corrupt_pickle("it calls a class that only _reconstruct may make");
   } else {
     result.kind = Kind::Array;  // empty until BUILD
   }
@@ -68,12 +61,12 @@ Result<void> build_array(PickleValue& value, const PickleValue& state) {
   if (state.kind != Kind::Tuple || items.size() != 5 || items[1]->kind != Kind::Tuple ||
       items[1]->items.size() > kMaxDimensions || items[2]->kind != Kind::ArrayType ||
       items[3]->kind != Kind::Bool || items[3]->integer != 0 || items[4]->kind != Kind::Bytes) {
-    return corrupt("an array is described in an unknown way");
+    return corrupt_pickle("an array is described in an unknown way");
   }
   std::vector<std::int64_t> shape;
   for (const PickleValue* side : items[1]->items) {
     if (side->kind != Kind::Integer || side->integer < 0) {
-      return corrupt("an array's shape is not made of sizes");
+      return corrupt_pickle("an array's shape is not made of sizes");
     }
     shape.push_back(side->integer);
   }
