@@ -196,7 +196,7 @@ json* find_judge(json& scorer) {
 }
 
 Outcome<std::string> render_scorer(const Call& call, const json& version) {
-  const auto text = version.at("serialized_scorer").get<std::string>();
+  auto text = version.at("serialized_scorer").get<std::string>();
   if (!version.contains("endpoint_id")) {
     return text;
   }
