@@ -24,26 +24,36 @@ using server::Response;
 
 constexpr std::size_t kMostLinked = 100;
 
-Outcome<Response> start(const Call& call) {
-  const auto outer = KEDGE_TRY(call.fields.find_object("trace"));
+Outcome<Fields> need_info(const Fields& fields) {
+  const auto outer = KEDGE_TRY(fields.find_object("trace"));
   const auto info = outer ? KEDGE_TRY(outer->find_object("trace_info")) : std::nullopt;
   if (!info) {
     return std::unexpected(missing("trace.trace_info"));
   }
-  const auto location = KEDGE_TRY(info->find_object("trace_location"));
+  return *info;
+}
+
+// Of the default experiment when it does not say whose it is.
+Outcome<store::Project> load_owner(const Call& call, const Fields& info) {
+  const auto location = KEDGE_TRY(info.find_object("trace_location"));
   const auto experiment =
       location ? KEDGE_TRY(location->find_object("mlflow_experiment")) : std::nullopt;
   const std::string id = experiment ? KEDGE_TRY(experiment->need_text("experiment_id")) : "0";
-  const auto project = KEDGE_TRY(load_experiment(call, id));
+  return load_experiment(call, id);
+}
+
+Outcome<Response> start(const Call& call) {
+  const Fields info = KEDGE_TRY(need_info(call.fields));
+  const auto project = KEDGE_TRY(load_owner(call, info));
   Trace trace{
-      .id = KEDGE_TRY(info->need_text("trace_id")), .project = project.id, .info = info->object()};
+      .id = KEDGE_TRY(info.need_text("trace_id")), .project = project.id, .info = info.object()};
   trace.time_ms =
-      parse_time(KEDGE_TRY(info->text("request_time"))).value_or(to_ms(call.api.now_us()));
+      parse_time(KEDGE_TRY(info.text("request_time"))).value_or(to_ms(call.api.now_us()));
   trace.info["tags"]["mlflow.artifactLocation"] =
       join_location(project, fmt::format("traces/{}/artifacts", trace.id));
   trace.info["trace_metadata"]["mlflow.trace.infoFinalized"] = "true";
   trace.info.erase("assessments");
-  for (const Fields& fields : KEDGE_TRY(info->items("assessments"))) {
+  for (const Fields& fields : KEDGE_TRY(info.items("assessments"))) {
     trace.info["assessments"].push_back(
         KEDGE_TRY(read_assessment(fields, trace.id, to_ms(call.api.now_us()))));
   }
