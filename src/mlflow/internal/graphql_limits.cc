@@ -17,24 +17,26 @@ constexpr std::size_t kMostAliases = 10;  // of one level
 constexpr std::size_t kMostDepth = 10;
 constexpr std::size_t kMostFields = 1000;
 
+// Null for one that is not there or was spread already: a fragment may be in itself.
+const std::vector<Selection>* find_fragment(const Document& document, const std::string& name,
+                                            std::set<std::string>& spread) {
+  const auto found = document.fragments.find(name);
+  const bool is_new = found != document.fragments.end() && spread.insert(name).second;
+  return is_new ? &found->second.selections : nullptr;
+}
+
 void collect_level(const Document& document, const std::vector<Selection>& selections,
                    std::set<std::string>& spread, std::vector<const Selection*>& fields) {
   for (const Selection& selection : selections) {
-    switch (selection.kind) {
-      case Selection::Kind::Field:
-        fields.push_back(&selection);
-        break;
-      case Selection::Kind::Inline:
-        collect_level(document, selection.selections, spread, fields);
-        break;
-      case Selection::Kind::Spread: {
-        const auto found = document.fragments.find(selection.name);
-        // Once a level: a fragment may be in itself.
-        if (found != document.fragments.end() && spread.insert(selection.name).second) {
-          collect_level(document, found->second.selections, spread, fields);
-        }
-        break;
-      }
+    if (selection.kind == Selection::Kind::Field) {
+      fields.push_back(&selection);
+      continue;
+    }
+    const bool is_spread = selection.kind == Selection::Kind::Spread;
+    const auto* inner =
+        is_spread ? find_fragment(document, selection.name, spread) : &selection.selections;
+    if (inner != nullptr) {
+      collect_level(document, *inner, spread, fields);
     }
   }
 }
