@@ -136,7 +136,7 @@ class TypeBuilder {
 
   template <typename F>
   TypeBuilder& name_of(F answer) {
-    type_.name_of = [answer](const void* self) {
+    type_.name_of = [answer = std::move(answer)](const void* self) {
       return std::string(answer(*static_cast<const T*>(self)));
     };
     return *this;
@@ -151,7 +151,8 @@ class TypeBuilder {
   template <typename F>
   TypeBuilder& add(std::string name, std::string type, F answer) {
     type_.fields[std::move(name)] = {
-        std::move(type), [answer](const void* self, const Args& args) -> Result<Value> {
+        std::move(type),
+        [answer = std::move(answer)](const void* self, const Args& args) -> Result<Value> {
           const T& object = *static_cast<const T*>(self);
           if constexpr (std::is_invocable_v<F, const T&, const Args&>) {
             return wrap(answer(object, args));
