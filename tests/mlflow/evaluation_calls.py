@@ -127,7 +127,9 @@ class EvaluationDatasetTest(ObjectTest):
         dataset = self.make("qa", self.ids)
         first = {"inputs": {"q": "a", "n": 1}, "expectations": {"x": "y"}, "tags": {"t": "1"}}
         source = {"source_type": "TRACE", "source_data": {"trace_id": "tr-1"}}
-        self.assertEqual(self.put(dataset, first, {"inputs": {"q": "b"}, "source": source}), (2, 0))
+        self.assertEqual(
+            self.put(dataset, first, {"inputs": {"q": "b"}, "source": source}), (2, 0)
+        )
         again = {"inputs": {"n": 1, "q": "a"}, "expectations": {"z": 2.5}, "outputs": [1]}
         self.assertEqual(self.put(dataset, again, {"inputs": {"q": "c"}}), (1, 1))
         records = self.records(dataset)
@@ -299,15 +301,8 @@ class ObjectLoginTest(ObjectTest):
     options = ("--auth",)
 
     def test_a_token_for_one_project_sees_what_belongs_to_it(self) -> None:
-        token = (self.folder / "data/admin-token").read_text().strip()
-        admin = {"Authorization": f"Bearer {token}"}
-        ids = []
-        for name in ("mine", "theirs"):
-            made = self.ask("POST", API + "experiments/create", {"name": name}, admin).json
-            ids.append(made["experiment_id"])
-        grant = {"name": "one", "scopes": ["write"], "project": "mine"}
-        secret = self.ask("POST", "/api/v1/tokens", grant, admin).json["token"]
-        mine = {"Authorization": f"Bearer {secret}"}
+        admin = self.admin()
+        ids, mine = self.two_projects("write")
         issues, sets = {}, {}
         for name, of in (("mine", ids[:1]), ("theirs", ids[1:]), ("both", ids)):
             sets[name] = self.call(

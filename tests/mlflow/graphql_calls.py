@@ -163,15 +163,8 @@ class GraphqlLoginTest(GraphqlCase):
     options = ("--auth",)
 
     def test_a_key_for_one_project_sees_no_other(self) -> None:
-        token = (self.folder / "data/admin-token").read_text().strip()
-        admin = {"Authorization": f"Bearer {token}"}
-        ids = []
-        for name in ("mine", "theirs"):
-            made = self.ask("POST", API + "experiments/create", {"name": name}, admin).json
-            ids.append(made["experiment_id"])
-        grant = {"name": "one", "scopes": ["view"], "project": "mine"}
-        secret = self.ask("POST", "/api/v1/tokens", grant, admin).json["token"]
-        mine = {"Authorization": f"Bearer {secret}"}
+        admin = self.admin()
+        ids, mine = self.two_projects("view")
         query = """query Q($id: String) { mlflowGetExperiment(input: {experimentId: $id}) {
                      experiment { name } } }"""
         seen = self.graphql(query, mine, id=ids[0])["data"]["mlflowGetExperiment"]

@@ -108,8 +108,7 @@ class UserTest(MlflowTest):
     options = ("--auth",)
 
     def asked(self, method: str, call: str, body=None, status: int = 200) -> dict:
-        token = (self.folder / "data/admin-token").read_text().strip()
-        answer = self.ask(method, API + call, body, {"Authorization": f"Bearer {token}"})
+        answer = self.ask(method, API + call, body, self.admin())
         self.assertEqual(answer.status, status, answer.body)
         return answer.json
 
@@ -204,23 +203,12 @@ class LoginTest(MlflowTest):
         self.assertEqual(self.ask("GET", "/api/3.0/mlflow/server-info").status, 200)
 
     def test_a_token_is_a_bearer_of_rights(self) -> None:
-        token = (self.folder / "data/admin-token").read_text().strip()
-        headers = {"Authorization": f"Bearer {token}"}
-        answer = self.ask("GET", API + "experiments/get?experiment_id=0", headers=headers)
+        path = API + "experiments/get?experiment_id=0"
+        answer = self.ask("GET", path, headers=self.admin())
         self.assertEqual(answer.status, 200)
 
     def test_a_token_for_one_project_sees_one_experiment(self) -> None:
-        token = (self.folder / "data/admin-token").read_text().strip()
-        admin = {"Authorization": f"Bearer {token}"}
-        ids = [
-            self.ask("POST", API + "experiments/create", {"name": name}, admin).json[
-                "experiment_id"
-            ]
-            for name in ("mine", "theirs")
-        ]
-        grant = {"name": "one", "scopes": ["write"], "project": "mine"}
-        secret = self.ask("POST", "/api/v1/tokens", grant, admin).json["token"]
-        mine = {"Authorization": f"Bearer {secret}"}
+        ids, mine = self.two_projects("write")
         made = self.ask("POST", API + "runs/create", {"experiment_id": ids[0]}, mine)
         self.assertEqual(made.status, 200, made.body)
         other = self.ask("POST", API + "runs/create", {"experiment_id": ids[1]}, mine)

@@ -51,6 +51,21 @@ class MlflowTest(ServerCase):
         run = self.post("runs/create", experiment_id=experiment, user_id="ann", **fields)["run"]
         return run["info"]["run_id"]
 
+    def admin(self) -> dict[str, str]:
+        """The headers of who started the server, where it has --auth."""
+        token = (self.folder / "data/admin-token").read_text().strip()
+        return {"Authorization": f"Bearer {token}"}
+
+    def two_projects(self, scope: str) -> tuple[list[str], dict[str, str]]:
+        """Experiments "mine" and "theirs", and the headers of a token for the first alone."""
+        ids = []
+        for name in ("mine", "theirs"):
+            made = self.ask("POST", API + "experiments/create", {"name": name}, self.admin())
+            ids.append(made.json["experiment_id"])
+        grant = {"name": "one", "scopes": [scope], "project": "mine"}
+        secret = self.ask("POST", "/api/v1/tokens", grant, self.admin()).json["token"]
+        return ids, {"Authorization": f"Bearer {secret}"}
+
     def found(self, experiment: str, text: str, **fields) -> list[str]:
         """The names of the runs that a filter finds, in order."""
         answer = self.post("runs/search", experiment_ids=[experiment], filter=text, **fields)
