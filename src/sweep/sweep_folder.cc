@@ -99,6 +99,9 @@ Result<std::unique_ptr<SweepFolder>> SweepFolder::open(const std::string& word, 
       Error error = unknown_name("sweep", word, known);
       error.kind = ErrorKind::NotFound;
       error.message += fmt::format(" (looked in {})", dir.string());
+      if (known.empty()) {
+        error.hint = "no sweep is there; `kedge sweep FILE` makes one, --dir looks elsewhere";
+      }
       return std::unexpected(std::move(error));
     }
   }

@@ -65,6 +65,13 @@ TEST_F(SweepFolderTest, a_number_is_handed_out_once_whoever_asks) {
   EXPECT_EQ(folder->read_trials()->size(), 20);
 }
 
+TEST_F(SweepFolderTest, a_folder_without_sweeps_says_what_makes_one) {
+  const auto none = SweepFolder::open("nope", scratch_.path());
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().kind, ErrorKind::NotFound);
+  EXPECT_THAT(none.error().hint, HasSubstr("kedge sweep FILE"));
+}
+
 TEST_F(SweepFolderTest, a_trial_ends_once_and_only_a_retry_opens_it) {
   const auto folder = make(kText);
   ASSERT_TRUE(*folder->add_trial(1, {{"x", 0.5}}));
