@@ -143,6 +143,9 @@ __device__ __forceinline__ int output_value(const Source& source, const Placemen
   return pixel[c];
 }
 
+template <>
+__device__ __forceinline__ double from_float<double>(float value) { return value; }
+
 template <typename T>
 __device__ void place(const uint8* pixels, int height, int width, int channels,
                       const Placement* placements, const float* scale, const float* shift, T* out,
@@ -194,20 +197,35 @@ __device__ void place(const uint8* pixels, int height, int width, int channels,
   }
 PLACE(place_float, float)
 PLACE(place_bfloat16, bfloat16)
+PLACE(place_double, double)
 )cuda";
 
 }  // namespace
 
 Result<PlaceImages> PlaceImages::make(Plugin& plugin) {
   const Program program = KEDGE_TRY(Program::make(plugin, kCudaPrelude + kSource, "place_images"));
-  auto to_float = KEDGE_TRY(program.kernel("place_float"));
-  auto to_bfloat16 = KEDGE_TRY(program.kernel("place_bfloat16"));
-  return PlaceImages(std::move(to_float), std::move(to_bfloat16));
+  PlaceImages place;
+  place.to_float_ = KEDGE_TRY(program.kernel("place_float"));
+  place.to_bfloat16_ = KEDGE_TRY(program.kernel("place_bfloat16"));
+  place.to_double_ = KEDGE_TRY(program.kernel("place_double"));
+  return place;
+}
+
+Kernel& PlaceImages::kernel_for(at::ScalarType type) {
+  switch (type) {
+    case at::kBFloat16:
+      return *to_bfloat16_;
+    case at::kDouble:
+      return *to_double_;
+    default:
+      KEDGE_CHECK(type == at::kFloat, "images are made in types that have a kernel");
+      return *to_float_;
+  }
 }
 
 void PlaceImages::operator()(const at::Tensor& pixels_NHWC, const at::Tensor& placements,
                              const Normalise& normalise, at::Tensor& out_BCHW) {
-  Kernel& kernel = out_BCHW.scalar_type() == at::kBFloat16 ? *to_bfloat16_ : *to_float_;
+  Kernel& kernel = kernel_for(out_BCHW.scalar_type());
   kernel({.blocks = static_cast<unsigned>(out_BCHW.size(0)), .threads = kThreads},
          pixels_NHWC.const_data_ptr(), static_cast<int>(pixels_NHWC.size(1)),
          static_cast<int>(pixels_NHWC.size(2)), static_cast<int>(pixels_NHWC.size(3)),

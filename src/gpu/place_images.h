@@ -21,17 +21,19 @@ class PlaceImages {
   static Result<PlaceImages> make(Plugin& plugin);
 
   // `pixels_NHWC` is the whole set, 8-bit; `placements` the bytes of data::Placement [B], on the
-  // device. Fills `out_BCHW`, float or bfloat16, contiguous or channels-last, with
+  // device. Fills `out_BCHW`, float, bfloat16 or double, contiguous or channels-last, with
   // pixel * scale + shift: the same bits as data::render() and two float32 operations give.
   void operator()(const at::Tensor& pixels_NHWC, const at::Tensor& placements,
                   const Normalise& normalise, at::Tensor& out_BCHW);
 
  private:
-  PlaceImages(std::unique_ptr<Kernel> to_float, std::unique_ptr<Kernel> to_bfloat16)
-      : to_float_(std::move(to_float)), to_bfloat16_(std::move(to_bfloat16)) {}
+  PlaceImages() = default;
+
+  Kernel& kernel_for(at::ScalarType type);
 
   std::unique_ptr<Kernel> to_float_;
   std::unique_ptr<Kernel> to_bfloat16_;
+  std::unique_ptr<Kernel> to_double_;
 };
 
 }  // namespace kedge::gpu

@@ -75,7 +75,7 @@ TEST(PlaceImages, gives_the_bits_that_rendering_gives) {
         torch::empty({kBatch * static_cast<std::int64_t>(sizeof(data::Placement))}, at::kByte);
     std::memcpy(bytes.mutable_data_ptr(), placements.data(), bytes.nbytes());
     const at::Tensor wanted = render_all(pixels, placements).to(at::kFloat) * scale + shift;
-    for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+    for (const at::ScalarType type : {at::kFloat, at::kBFloat16, at::kDouble}) {
       for (const auto format : {at::MemoryFormat::Contiguous, at::MemoryFormat::ChannelsLast}) {
         at::Tensor out = torch::empty(
             wanted.sizes(), torch::TensorOptions(type).device(used.device()).memory_format(format));
