@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "core/hash.h"
 #include "data/internal/decoders.h"
 
 namespace kedge::data {
@@ -17,8 +18,17 @@ bool starts_with(std::span<const std::uint8_t> bytes, const std::array<std::uint
   return bytes.size() >= N && std::equal(magic.begin(), magic.end(), bytes.begin());
 }
 
+std::string ending_of(const Path& path) {
+  std::string ending = path.extension().string();
+  std::ranges::transform(ending, ending.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return ending;
+}
+
 constexpr std::array<std::uint8_t, 3> kJpegMagic = {0xFF, 0xD8, 0xFF};
 constexpr std::array<std::uint8_t, 8> kPngMagic = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
+
+JpegHelper* jpeg_helper = nullptr;
 
 }  // namespace
 
@@ -48,11 +58,31 @@ Result<Image> read_image(const Path& path) {
   return image;
 }
 
+void set_jpeg_helper(JpegHelper* helper) {
+  jpeg_helper = helper;
+}
+
+Result<void> decode_again(std::span<const std::uint8_t> bytes, std::string_view name, Known& known,
+                          Image& image) {
+  if (jpeg_helper == nullptr) {
+    return decode_image(bytes, name, image);
+  }
+  const std::uint32_t hash = static_cast<std::uint32_t>(xxh3_64(bytes)) | 1U;
+  if (known == hash && jpeg_helper->decode(bytes, image)) {
+    return {};
+  }
+  KEDGE_TRY(decode_image(bytes, name, image));
+  known = hash;
+  return {};
+}
+
+bool is_jpeg_name(const Path& path) {
+  const std::string ending = ending_of(path);
+  return ending == ".jpg" || ending == ".jpeg";
+}
+
 bool is_image_name(const Path& path) {
-  std::string ending = path.extension().string();
-  std::ranges::transform(ending, ending.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return ending == ".jpg" || ending == ".jpeg" || ending == ".png";
+  return is_jpeg_name(path) || ending_of(path) == ".png";
 }
 
 }  // namespace kedge::data

@@ -72,6 +72,46 @@ TEST(Decode, refuses_a_flipped_byte_in_png_data) {
   EXPECT_EQ(result.error().kind, ErrorKind::Corrupt);
 }
 
+class CountingHelper : public JpegHelper {
+ public:
+  CountingHelper() { set_jpeg_helper(this); }
+
+  ~CountingHelper() override { set_jpeg_helper(nullptr); }
+
+  CountingHelper(const CountingHelper&) = delete;
+  CountingHelper& operator=(const CountingHelper&) = delete;
+
+  bool decode(std::span<const std::uint8_t> /*bytes*/, Image& image) override {
+    ++asked;
+    image = {.height = 1, .width = 1, .channels = 3, .pixels = {1, 2, 3}};
+    return !is_tired;
+  }
+
+  int asked = 0;
+  bool is_tired = false;
+};
+
+TEST(Decode, asks_a_helper_only_for_what_libjpeg_has_decoded) {
+  const Image plain = load("photo.jpg");
+  const std::string bytes = *read_file(fixture("photo.jpg"));
+  const std::string half = bytes.substr(0, bytes.size() / 2) + "\xFF\xD9";
+  CountingHelper helper;
+  Known known = 0;
+  const auto decode = [&known](const std::string& file) {
+    Image image;
+    return decode_again(as_bytes(file), "x.jpg", known, image) ? image : Image{};
+  };
+  expect_same(decode(bytes), plain);
+  EXPECT_EQ(helper.asked, 0);
+  EXPECT_EQ(decode(bytes).height, 1);
+  helper.is_tired = true;
+  expect_same(decode(bytes), plain);
+  EXPECT_EQ(helper.asked, 2);
+  EXPECT_EQ(decode(half).height, 0) << "the file changed, and is damaged now";
+  EXPECT_EQ(decode(half).height, 0);
+  EXPECT_EQ(helper.asked, 2);
+}
+
 TEST(Decode, refuses_what_is_no_image) {
   Image image;
   EXPECT_FALSE(decode_image(as_bytes("hello"), "x.png", image));

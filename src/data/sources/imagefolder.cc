@@ -43,7 +43,7 @@ Result<std::string> digest_files(const ImageFiles& files) {
 class ImageFolder : public Dataset {
  public:
   ImageFolder(ImageFiles files, std::vector<std::string> class_names, std::string digest)
-      : files_(std::move(files)), digest_(std::move(digest)) {
+      : files_(std::move(files)), known_(files_.files.size()), digest_(std::move(digest)) {
     info_.channels = 3;
     info_.class_names = std::move(class_names);
     info_.mean = {0.485, 0.456, 0.406};  // ImageNet's, which pretrained models expect
@@ -62,7 +62,8 @@ class ImageFolder : public Dataset {
     const Path path = files_.root / file(index).name;
     const std::string bytes = KEDGE_TRY(read_file(path));
     sample.label = file(index).label;
-    return decode_image(as_bytes(bytes), path.string(), sample.image);
+    return decode_again(as_bytes(bytes), path.string(), known_[static_cast<std::size_t>(index)],
+                        sample.image);
   }
 
   std::string digest() const override { return digest_; }
@@ -73,6 +74,7 @@ class ImageFolder : public Dataset {
   }
 
   ImageFiles files_;
+  mutable std::vector<Known> known_;  // by file
   DatasetInfo info_;
   std::string digest_;
 };
