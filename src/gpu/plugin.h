@@ -1,6 +1,6 @@
-// What kedge asks of a GPU beyond libtorch's tensors: recorded steps, kernels of its own, NCCL. The
-// answers live in libkedge_cuda.so, which is opened at run time: this room and everything above it
-// are built without CUDA, and the same binary runs on machines without a GPU.
+// What kedge asks of a GPU beyond libtorch's tensors: recorded steps, kernels of its own, JPEG
+// files, NCCL. The answers live in libkedge_cuda.so, which is opened at run time: this room and
+// everything above it are built without CUDA, and the same binary runs on machines without a GPU.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 
 #include "core/result.h"
 #include "gpu/device_group.h"
+#include "gpu/jpeg_engine.h"
 
 namespace kedge::gpu {
 
@@ -68,6 +69,16 @@ class Plugin {
 
   virtual Result<std::unique_ptr<Kernel>> load(const std::string& code,
                                                const std::string& function) = 0;
+
+  // nvJPEG, where the plugin has it: "13.0"; the error says why this process cannot use it.
+  virtual Result<std::string> jpeg_version() {
+    return fail(ErrorKind::Unavailable, "this plugin decodes no JPEG files");
+  }
+
+  // On the current device.
+  virtual Result<std::unique_ptr<JpegEngine>> make_jpeg_engine() {
+    return std::unexpected(jpeg_version().error());
+  }
 
   // NCCL, where the plugin has it.
 

@@ -36,11 +36,13 @@ void say_step(Reporter& reporter, const Trainer& trainer, const Setup& setup) {
     return;
   }
   const auto why = trainer.why_not_recorded();
-  reporter.say(fmt::format("step     {}, samples {}",
-                           !why           ? "one CUDA graph"
-                           : why->empty() ? "not recorded (train.graph is off)"
-                                          : "not recorded: " + *why,
-                           setup.train_resident ? "on the device" : "streamed"));
+  reporter.say(fmt::format(
+      "step     {}, samples {}{}",
+      !why           ? "one CUDA graph"
+      : why->empty() ? "not recorded (train.graph is off)"
+                     : "not recorded: " + *why,
+      setup.train_resident ? "on the device" : "streamed",
+      setup.jpeg_decoder.empty() ? "" : ", decoded by " + setup.jpeg_decoder + " from epoch 2 on"));
 }
 
 nlohmann::json summary_json(const TrainSummary& summary, std::uint64_t peak_bytes) {

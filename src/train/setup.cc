@@ -8,7 +8,9 @@
 
 #include "core/log.h"
 #include "core/units.h"
+#include "data/decode.h"
 #include "gpu/fused.h"
+#include "gpu/jpeg.h"
 #include "gpu/plugin.h"
 #include "nn/weights.h"
 #include "train/device.h"
@@ -169,6 +171,16 @@ Result<void> place_data(const config::Config& config, Setup& setup) {
   return {};
 }
 
+// For images that are read again in every epoch; without nvJPEG libjpeg goes on decoding them.
+void find_jpeg_decoder(const config::Config& config, Setup& setup) {
+  const bool is_wanted = config.loader.nvjpeg && setup.device.is_cuda() && !setup.train_resident &&
+                         data::is_jpeg_name(setup.data.train->name(0));
+  if (!is_wanted || gpu::plugin() == nullptr || !gpu::install_jpeg_decoder(*gpu::plugin())) {
+    return;
+  }
+  setup.jpeg_decoder = "nvJPEG " + gpu::plugin()->jpeg_version().value_or("");
+}
+
 void make_input_makers(const config::Config& config, Setup& setup) {
   InputMaker::Options options{.device = setup.device,
                               .type = input_type(setup.precision),
@@ -276,6 +288,7 @@ Result<std::unique_ptr<Setup>> make_setup(const config::Config& config,
   }
   setup->optimizer = KEDGE_TRY(make_optimizer(*setup->model, config.optimizer));
   KEDGE_TRY(place_data(config, *setup));
+  find_jpeg_decoder(config, *setup);
   make_input_makers(config, *setup);
   make_loaders(config, *setup);
   KEDGE_TRY(show_images(config, *setup));

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 
 #include <ATen/core/Tensor.h>
 
@@ -38,6 +39,7 @@ struct Setup {
   std::optional<gpu::PlaceImages> place_images;
   std::optional<Resident> train_resident;  // where the images are on the device
   std::optional<Resident> val_resident;
+  std::string jpeg_decoder;  // "nvJPEG 13.0"; empty: libjpeg
   std::unique_ptr<InputMaker> make_inputs;
   std::unique_ptr<InputMaker> make_val_inputs;
   std::unique_ptr<dist::ProcessGroup> group;

@@ -11,7 +11,7 @@ torch_cpu_wheels=(
   "nvidia-cuda-cupti==13.0.85 4eb01c08e859bf924d222250d2e8f8b8ff6d3db4721288cf35d14252a4d933c8"
 )
 
-# What libtorch_cuda.so needs on top.
+# What libtorch_cuda.so needs on top, and nvJPEG.
 torch_cuda_wheels=(
   "nvidia-cublas==13.1.0.3 ee8722c1f0145ab246bccb9e452153b5e0515fd094c3678df50b2a0888b8b171"
   "nvidia-cuda-nvrtc==13.0.88 ad9b6d2ead2435f11cbb6868809d2adeeee302e9bb94bcf0539c7a40d80e8575"
@@ -24,6 +24,7 @@ torch_cuda_wheels=(
   "nvidia-cusparselt-cu13==0.8.0 25e30a8a7323935d4ad0340b95a0b69926eee755767e8e0b1cf8dd85b197d3fd"
   "nvidia-nccl-cu13==2.28.9 e4553a30f34195f3fa1da02a6da3d6337d28f2003943aa0a3d247bbc25fefc42"
   "nvidia-nvjitlink==13.0.88 13a74f429e23b921c1109976abefacc69835f2f433ebd323d3946e11d804e47b"
+  "nvidia-nvjpeg==13.0.1.86 f658a05c48702219b3db52e194c2ea1ff0ccd3fbf2b75127b4a573074cc22fd5"
   "nvidia-nvshmem-cu13==3.4.5 290f0a2ee94c9f3687a02502f3b9299a9f9fe826e6d0287ee18482e78d495b80"
   "nvidia-nvtx==13.0.85 4936d1d6780fbe68db454f5e72a42ff64d1fd6397df9f363ae786930fd5c1cd4"
 )

@@ -4,8 +4,9 @@
 
 #include <c10/cuda/CUDAStream.h>
 #include <cuda.h>
-#include <dlfcn.h>
 #include <fmt/format.h>
+
+#include "gpu/plugin/library.h"
 
 namespace kedge::gpu {
 namespace {
@@ -32,12 +33,6 @@ struct Driver {
                      unsigned shared_bytes, CUstream, void** arguments, void** extra);
   CUresult (*error_name)(CUresult, const char**);
 };
-
-template <typename Function>
-bool find_symbol(void* library, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(::dlsym(library, name));
-  return function != nullptr;
-}
 
 Result<Nvrtc> open_nvrtc() {
   void* library = nullptr;

@@ -13,8 +13,9 @@
 
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAStream.h>
-#include <dlfcn.h>
 #include <fmt/format.h>
+
+#include "gpu/plugin/library.h"
 
 namespace kedge::gpu {
 namespace {
@@ -43,12 +44,6 @@ struct Nccl {
   int (*destroy)(NcclComm);
   const char* (*error_text)(int);
 };
-
-template <typename Function>
-bool find_symbol(void* library, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(::dlsym(library, name));
-  return function != nullptr;
-}
 
 Result<Nccl> open_nccl() {
   void* library = ::dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);

@@ -6,6 +6,7 @@
 #include "gpu/plugin/entry.h"
 #include "gpu/plugin/graph.h"
 #include "gpu/plugin/nccl.h"
+#include "gpu/plugin/nvjpeg.h"
 
 namespace kedge::gpu {
 namespace {
@@ -39,6 +40,10 @@ class CudaPlugin : public Plugin {
     cudaDeviceGetPCIBusId(id.data(), static_cast<int>(id.size()), c10::cuda::current_device());
     return id.data();
   }
+
+  Result<std::string> jpeg_version() override { return nvjpeg_version(); }
+
+  Result<std::unique_ptr<JpegEngine>> make_jpeg_engine() override { return make_nvjpeg_engine(); }
 
   Result<std::string> nccl_version() override { return gpu::nccl_version(); }
 
