@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <string_view>
 
 #include <ATen/Context.h>
 #include <ATen/DeviceAccelerator.h>
@@ -68,6 +69,12 @@ GpuFacts read_gpu_facts(int index) {
   return facts;
 }
 
+// A scheduler gave this job none, or the user wants none.
+bool are_gpus_hidden() {
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  return visible != nullptr && (*visible == '\0' || std::string_view(visible) == "-1");
+}
+
 int index_of(c10::Device device) {
   return device.has_index() ? device.index() : 0;
 }
@@ -82,7 +89,8 @@ Result<c10::Device> choose_device(config::DeviceChoice choice) {
     return c10::Device(c10::kCUDA, at::accelerator::getDeviceIndex());
   }
   const std::string why =
-      !machine_has_gpu() ? "this machine has no NVIDIA GPU"
+      !machine_has_gpu()  ? "this machine has no NVIDIA GPU"
+      : are_gpus_hidden() ? "CUDA_VISIBLE_DEVICES hides this machine's GPUs"
       : gpu::has_torch_cuda()
           ? "libtorch finds no usable GPU (driver too old?)"
           : fmt::format("libtorch's CUDA libraries cannot be opened: {}", gpu::why_missing());
@@ -90,7 +98,7 @@ Result<c10::Device> choose_device(config::DeviceChoice choice) {
     return fail(ErrorKind::Unavailable, fmt::format("train.device is cuda, but {}", why),
                 "use train.device=cpu, or `./dev setup` on the machine with the GPU");
   }
-  if (machine_has_gpu()) {
+  if (machine_has_gpu() && !are_gpus_hidden()) {
     warn("training on the CPU: {}", why);
   }
   return c10::Device(c10::kCPU);

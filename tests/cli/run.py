@@ -124,6 +124,7 @@ def clean_environment(folder: str, bin_folder: pathlib.Path) -> dict[str, str]:
     }
     return kept | {
         "PATH": f"{bin_folder}:{os.environ['PATH']}",
+        "CUDA_VISIBLE_DEVICES": "",  # the transcripts are of a machine without a GPU
         "HOME": folder,
         "TERM": "dumb",
         "LC_ALL": "C.UTF-8",

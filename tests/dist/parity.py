@@ -94,7 +94,13 @@ def write_ddp_case(folder: pathlib.Path) -> None:
             "momentum": ddp_case.MOMENTUM,
             "weight_decay": ddp_case.WEIGHT_DECAY,
         },
-        "train": {"threads": 1, "epochs": 100, "max_steps": ddp_case.STEPS, "log_every": 1},
+        "train": {
+            "device": "cpu",  # as PyTorch's numbers are: a GPU multiplies in TF32
+            "threads": 1,
+            "epochs": 100,
+            "max_steps": ddp_case.STEPS,
+            "log_every": 1,
+        },
         "checkpoint": {"enabled": False},
         "track": {"system_every": 0, "predictions": 0},
         "dist": {"ranks": ddp_case.RANKS},

@@ -102,7 +102,9 @@ def filled_by_somebody_else(train: Trainer) -> None:
                 "os.unlink(ballast)\n",
             ]
         )
-        done = train("run.id=b", "train.epochs=400", "train.max_time=6s", "checkpoint.async=true")
+        done = train(
+            "run.id=b", "train.epochs=100000", "train.max_time=6s", "checkpoint.async=true"
+        )
         hog.wait()
         expect(done.returncode == 85, "a disk that is full for a while ends no training", done)
         expect("was not saved" in done.stderr, "and the saves that failed are reported", done)
