@@ -7,6 +7,7 @@ nothing that they must not. Needs a GPU.
 import csv
 import hashlib
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -83,6 +84,30 @@ class OnGpu(unittest.TestCase):
         self.train("resident")
         self.assertIn("samples streamed", self.train("streamed", "loader.resident=false"))
         self.assertEqual(self.weights("resident"), self.weights("streamed"))
+
+    def test_double_precision_follows_the_cpu(self):
+        keys = ["model.name=mlp", "train.precision=fp64", "data.samples=500", "optimizer.lr=0.01"]
+        self.train("gpu", *keys)
+        self.train("streamed", *keys, "loader.resident=false")
+        self.train("cpu", *keys, "train.device=cpu")
+        for other in ("streamed", "cpu"):
+            for gpu, wanted in zip(self.losses("gpu"), self.losses(other)):
+                self.assertAlmostEqual(gpu, wanted, delta=1e-6 * wanted)
+
+    def test_nvjpeg_gives_the_same_weights_as_libjpeg(self):
+        fixtures = pathlib.Path(__file__).parents[1] / "fixtures/data"
+        for name in ("photo", "grey"):
+            (self.path / "files" / name).mkdir(parents=True)
+            for i in range(40):
+                shutil.copy(fixtures / f"{name}.jpg", self.path / "files" / name / f"{i}.jpg")
+        keys = ["data.name=imagefolder", "data.path=files", "model.name=mlp", "train.epochs=3"]
+        keys += ["transform.train=[resized_crop 16, flip]", "transform.eval=[resize 16 16]"]
+        keys += ["loader.batch_size=8", "loader.workers=4"]
+        said = self.train("nvjpeg", *keys)
+        if "decoded by nvJPEG" not in said:
+            self.skipTest("there is no nvJPEG")
+        self.train("libjpeg", *keys, "loader.nvjpeg=false")
+        self.assertEqual(self.weights("nvjpeg"), self.weights("libjpeg"))
 
     def test_a_killed_run_goes_on_to_the_same_weights(self):
         self.train("whole")
