@@ -17,8 +17,9 @@ Buffer allocate_plain(std::size_t size_bytes) {
   return {new std::uint8_t[size_bytes], std::default_delete<std::uint8_t[]>()};
 }
 
-// Workers take batch numbers in turn and put each batch into its slot of a ring; next() takes the
-// slots in order. A new epoch starts a new generation, and what older workers bring is dropped.
+// Workers take batches in turn, part by part where a batch is worth splitting, and put each into
+// its slot of a ring; next() takes the slots in order. Whoever brings the last part joins them. A
+// new epoch starts a new generation, and what older workers bring is dropped.
 class Loader::Impl {
  public:
   Impl(const Dataset& dataset, const Pipeline& pipeline, LoaderOptions options)
@@ -53,9 +54,12 @@ class Loader::Impl {
       epoch_ = epoch;
       start_ = first_position < 0 ? EpochStart{} : EpochStart{first_batch, first_position};
       next_to_make_ = first_batch;
+      next_part_ = 0;
       next_to_give_ = first_batch;
       end_ = std::max(first_batch, batches_per_epoch());
-      std::ranges::fill(slots_, std::nullopt);
+      for (Slot& slot : slots_) {
+        slot = Slot();
+      }
       wait_s_ = 0;
     }
     has_work_.notify_all();
@@ -72,13 +76,17 @@ class Loader::Impl {
   double wait_s() const { return wait_s_; }
 
  private:
-  using MadeBatch = Result<std::unique_ptr<Batch>>;
+  struct Slot {
+    std::vector<MadeBatch> parts;
+    std::int64_t missing = 0;  // parts that are being made, or not yet begun
+    std::optional<MadeBatch> batch;
+  };
 
   MadeBatch make_next() {
     if (next_to_give_ >= end_) {
       return nullptr;
     }
-    return maker_.make({epoch_, next_to_give_++, start_}, scratch_);
+    return maker_.make({.epoch = epoch_, .number = next_to_give_++, .start = start_}, scratch_);
   }
 
   MadeBatch wait_for_next() {
@@ -86,16 +94,16 @@ class Loader::Impl {
     if (next_to_give_ >= end_) {
       return nullptr;
     }
-    std::optional<MadeBatch>& slot = slot_of(next_to_give_);
+    std::optional<MadeBatch>& slot = slot_of(next_to_give_).batch;
     has_batch_.wait(lock, [&] { return slot.has_value(); });
     MadeBatch batch = *std::exchange(slot, std::nullopt);
     ++next_to_give_;
     lock.unlock();
-    has_work_.notify_one();
+    has_work_.notify_all();  // a batch has parts for all
     return batch;
   }
 
-  std::optional<MadeBatch>& slot_of(std::int64_t number) {
+  Slot& slot_of(std::int64_t number) {
     return slots_[static_cast<std::size_t>(number) % slots_.size()];
   }
 
@@ -112,16 +120,46 @@ class Loader::Impl {
       if (is_stopping_) {
         return;
       }
-      const std::int64_t number = next_to_make_++;
-      const BatchPlace place{epoch_, number, start_};
+      const BatchPlace place = take_part();
       const std::int64_t generation = generation_;
       lock.unlock();
-      MadeBatch batch = maker_.make(place, scratch);
+      MadeBatch part = maker_.make(place, scratch);
       lock.lock();
       if (generation == generation_) {
-        slot_of(number) = std::move(batch);
-        has_batch_.notify_one();
+        put(place, std::move(part), lock);
       }
+    }
+  }
+
+  BatchPlace take_part() {
+    const BatchPlace place{
+        .epoch = epoch_, .number = next_to_make_, .start = start_, .part = next_part_};
+    if (next_part_ == 0) {
+      Slot& slot = slot_of(place.number);
+      slot.missing = maker_.parts();
+      slot.parts.resize(static_cast<std::size_t>(slot.missing));
+    }
+    if (++next_part_ == maker_.parts()) {
+      next_part_ = 0;
+      ++next_to_make_;
+    }
+    return place;
+  }
+
+  void put(const BatchPlace& place, MadeBatch part, std::unique_lock<std::mutex>& lock) {
+    Slot& slot = slot_of(place.number);
+    slot.parts[static_cast<std::size_t>(place.part)] = std::move(part);
+    if (--slot.missing > 0) {
+      return;
+    }
+    std::vector<MadeBatch> parts = std::exchange(slot.parts, {});
+    const std::int64_t generation = generation_;
+    lock.unlock();
+    MadeBatch batch = maker_.join(std::move(parts));
+    lock.lock();
+    if (generation == generation_) {
+      slot.batch = std::move(batch);
+      has_batch_.notify_one();
     }
   }
 
@@ -131,12 +169,13 @@ class Loader::Impl {
   std::mutex mutex_;
   std::condition_variable has_work_;
   std::condition_variable has_batch_;
-  std::vector<std::optional<MadeBatch>> slots_;
+  std::vector<Slot> slots_;
   bool is_stopping_ = false;
   std::int64_t generation_ = 0;
   std::int64_t epoch_ = 0;
   EpochStart start_;  // of the epoch, where it goes on with batches of another size
   std::int64_t next_to_make_ = 0;
+  std::int64_t next_part_ = 0;  // of it
   std::int64_t next_to_give_ = 0;
   std::int64_t end_ = 0;
 

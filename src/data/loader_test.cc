@@ -255,14 +255,37 @@ void write_images(const Path& folder) {
   must_write(folder / "b/4.png", fixture("resize_up.png"));
 }
 
+Result<TrainVal> open_folder(const Path& folder) {
+  config::DataConfig config;
+  config.name = "imagefolder";
+  config.path = folder.string();
+  config.val_count = 0;
+  return open_data(config);
+}
+
+TEST(Loader, shares_a_batch_of_files_among_workers_and_gives_the_same_bytes) {
+  const ScratchFolder folder;
+  for (const std::string name : {"a", "b", "c", "d", "e", "f"}) {
+    write_images(folder.path() / name);
+  }
+  const auto data = open_folder(folder.path());
+  ASSERT_TRUE(data);
+  const Pipeline pipeline = make_pipeline({"resized_crop 12", "flip"});
+  LoaderOptions options{.batch_size = 18, .shuffle = true, .skip_bad = true, .seed = 4};
+  Loader plain(*data->train, pipeline, options);
+  const auto whole = run_epoch(plain, 3);
+  ASSERT_EQ(order_of(whole).size(), 18U) << "of 24 files a quarter is damaged";
+  for (const std::int64_t workers : {2, 4, 9}) {
+    options.workers = workers;
+    Loader sharing(*data->train, pipeline, options);
+    EXPECT_EQ(run_epoch(sharing, 3), whole) << workers << " workers";
+  }
+}
+
 TEST(Loader, skips_and_counts_damaged_images_or_names_them) {
   const ScratchFolder folder;
   write_images(folder.path());
-  config::DataConfig config;
-  config.name = "imagefolder";
-  config.path = folder.path().string();
-  config.val_count = 0;
-  const auto data = open_data(config);
+  const auto data = open_folder(folder.path());
   ASSERT_TRUE(data);
   const Pipeline resize = make_pipeline({"resize 16 16"});
   for (const std::int64_t workers : {0, 1}) {
@@ -286,21 +309,19 @@ TEST(Loader, skips_and_counts_damaged_images_or_names_them) {
 TEST(Loader, names_both_images_that_differ_in_size) {
   const ScratchFolder folder;
   write_images(folder.path());
-  config::DataConfig config;
-  config.name = "imagefolder";
-  config.path = folder.path().string();
-  config.val_count = 0;
-  const auto data = open_data(config);
+  const auto data = open_folder(folder.path());
   ASSERT_TRUE(data);
   const Pipeline nothing = make_pipeline({});
-  Loader loader(*data->train, nothing, {.batch_size = 4, .skip_bad = true});
-  loader.start_epoch(0);
-  const auto batch = loader.next();
-  ASSERT_FALSE(batch);
-  EXPECT_EQ(batch.error().kind, ErrorKind::Usage);
-  EXPECT_THAT(batch.error().message, HasSubstr("a/1.png is 23x37x3"));
-  EXPECT_THAT(batch.error().message, HasSubstr("b/4.png is 50x61x3"));
-  EXPECT_THAT(batch.error().hint, HasSubstr("center_crop"));
+  for (const std::int64_t workers : {0, 4}) {  // 16: one file for each of four
+    Loader loader(*data->train, nothing, {.batch_size = 16, .workers = workers, .skip_bad = true});
+    loader.start_epoch(0);
+    const auto batch = loader.next();
+    ASSERT_FALSE(batch);
+    EXPECT_EQ(batch.error().kind, ErrorKind::Usage);
+    EXPECT_THAT(batch.error().message, HasSubstr("a/1.png is 23x37x3"));
+    EXPECT_THAT(batch.error().message, HasSubstr("b/4.png is 50x61x3"));
+    EXPECT_THAT(batch.error().hint, HasSubstr("center_crop"));
+  }
 }
 
 TEST(Loader, batches_tokens_as_32_bit_ids) {

@@ -1,5 +1,6 @@
 // Makes one batch: which samples, read, transformed, side by side in a Buffer. A pure function of
-// (epoch, batch number), safe from many threads, each with its own Sample to work in.
+// (epoch, batch number), safe from many threads, each with its own Sample to work in. Several
+// threads may make parts of a batch, which are joined.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,10 @@ struct BatchPlace {
   std::int64_t epoch = 0;
   std::int64_t number = 0;
   EpochStart start = {};
+  std::int64_t part = 0;  // of BatchMaker::parts()
 };
+
+using MadeBatch = Result<std::unique_ptr<Batch>>;
 
 class BatchMaker {
  public:
@@ -39,7 +43,14 @@ class BatchMaker {
   // Usage when the options and the data set give no batch at all.
   Result<void> check() const;
 
-  Result<std::unique_ptr<Batch>> make(const BatchPlace& place, Sample& scratch) const;
+  // Into how many parts a batch is worth splitting: files that must be decoded, as many as there
+  // are workers.
+  std::int64_t parts() const { return parts_; }
+
+  MadeBatch make(const BatchPlace& place, Sample& scratch) const;
+
+  // All parts of a batch, in their order. The error is that of the first that has one.
+  MadeBatch join(std::vector<MadeBatch> parts) const;
 
  private:
   struct Span {
@@ -48,7 +59,7 @@ class BatchMaker {
     std::int64_t global_count;
   };
 
-  // The positions of the epoch that this rank takes of a global batch.
+  // The positions of the epoch that this rank takes of a global batch, in this part.
   Span positions(const BatchPlace& place) const;
 
   Visit visit_of(std::int64_t epoch, std::int64_t position, std::int64_t index) const;
@@ -58,11 +69,17 @@ class BatchMaker {
   Result<void> add_placement(std::int64_t index, Visit& visit, Batch& batch) const;
   Result<void> add_image(const Sample& sample, std::int64_t index, Batch& batch) const;
   Result<void> add_tokens(const Sample& sample, Batch& batch) const;
-  Result<Buffer> take(std::size_t size_bytes) const;
+  Result<void> check_size(const Batch& batch, const ImageShape& shape, std::int64_t index) const;
+  Result<void> append(const Batch& part, Batch& batch) const;
+
+  std::int64_t most_in_a_part() const { return (options_.batch_size + parts_ - 1) / parts_; }
+
+  Result<Buffer> take(std::size_t sample_bytes, std::int64_t count) const;
 
   const Dataset& dataset_;
   const Pipeline& pipeline_;
   LoaderOptions options_;
+  std::int64_t parts_;
   std::shared_ptr<BufferPool> pool_;  // shared: batches may outlive the loader
 };
 
