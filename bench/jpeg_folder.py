@@ -3,8 +3,8 @@ beside PyTorch with its DataLoader and PIL. Images per second over whole epochs 
 
     python3 bench/jpeg_folder.py [--kedge build/bin/kedge-train] [--workers 4 8 16] [--files 4096]
 
-ResNet-18 at 224 x 224 in bf16, batches of 256, random resized crop and flip, files of 500 x 375. The
-Python that runs this must have torch and torchvision.
+ResNet-18 at 224 x 224 in bf16, batches of 256, random resized crop and flip, files of 500 x 375.
+The Python that runs this must have torch and torchvision.
 """
 
 import argparse

@@ -10,12 +10,13 @@ endif()
 add_library(kedge_options INTERFACE)
 target_include_directories(kedge_options INTERFACE ${CMAKE_SOURCE_DIR}/src)
 if(NOT KEDGE_FUZZ) # the warnings are g++'s; the fuzzers are built by clang
-  # What a newer g++ warns of must not stop a user's build; 13 sees references to temporaries
-  # wherever a function is given one.
-  if(CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # Warnings stop the build only with the g++ that CI has, Debian's 12.2. Each version sees other
+  # things that are not there (12.3 values that may not be set, 13 references to temporaries
+  # wherever a function is given one), and a user's build must not end on those.
+  if(CMAKE_CXX_COMPILER_VERSION VERSION_LESS 12.3)
     set(strictness -Werror)
   else()
-    set(strictness -Wno-dangling-reference)
+    set(strictness -Wno-dangling-reference -Wno-maybe-uninitialized)
   endif()
   target_compile_options(kedge_options INTERFACE -Wall -Wextra -Wconversion ${strictness}
     # g++ sees overlaps and writes past the end in std::string and fmt's buffers that cannot be

@@ -95,7 +95,7 @@ struct LoaderConfig {
   std::int64_t prefetch = 4;
   std::optional<bool> pin_memory = {};
   std::optional<bool> resident = {};
-  bool nvjpeg = true;
+  std::optional<bool> nvjpeg = {};
   bool shuffle = true;
   bool drop_last = false;
 
@@ -112,8 +112,10 @@ struct LoaderConfig {
     s.field("resident", resident,
             "keep all images in the memory of the device that trains and cut batches there; empty: "
             "on a GPU, where they fit and it can do the random transforms (all but resized_crop)");
-    s.field("nvjpeg", nvjpeg,
-            "on a GPU, have JPEG files decoded by nvJPEG from the second epoch on; same pixels");
+    s.field(
+        "nvjpeg", nvjpeg,
+        "on a GPU, have JPEG files decoded by nvJPEG from the second epoch on, to the same pixels; "
+        "empty: with at most 8 workers");
     s.field("shuffle", shuffle, "a new order of the training samples every epoch");
     s.field("drop_last", drop_last, "leave out a last batch that is not full");
   }

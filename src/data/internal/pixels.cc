@@ -55,8 +55,8 @@ Taps make_taps(std::int64_t in_size, std::int64_t out_size) {
 
 constexpr std::int32_t kHalf = 1 << (kFractionBits - 1);
 
-// Compiled for several processors; the program takes the newest that the machine can do. (Baseline
-// x86-64 has no multiplication of four 32-bit numbers; sanitizers do not start with such functions.)
+// Compiled for several processors; the program takes the newest that the machine can do. Baseline
+// x86-64 has no multiplication of four 32-bit numbers. Sanitizers do not start with such functions.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define KEDGE_BY_PROCESSOR \
