@@ -99,7 +99,11 @@ class Loader::Impl {
     MadeBatch batch = *std::exchange(slot, std::nullopt);
     ++next_to_give_;
     lock.unlock();
-    has_work_.notify_all();  // a batch has parts for all
+    if (maker_.parts() == 1) {
+      has_work_.notify_one();
+    } else {
+      has_work_.notify_all();
+    }
     return batch;
   }
 
