@@ -109,6 +109,29 @@ TEST(GaussianProcess, is_sure_of_what_it_believes) {
   EXPECT_LT(process.predict(x).variance, 0.01 * before.variance);
 }
 
+// A process that is given the prediction as one more sample, from the start.
+TEST(GaussianProcess, what_it_believes_is_a_sample_like_others) {
+  Samples samples{Eigen::MatrixXd(4, 2), VectorXd(4)};
+  samples.x << 0.1, 0.2, 0.5, 0.9, 0.8, 0.3, 0.4, 0.5;
+  samples.y << 1, -0.5, 0.3, 0.7;
+  const KernelShape shape{VectorXd::Constant(2, -0.5), 0.2, -1.5, -1.0, -0.7, -6};
+  const std::vector<bool> is_choice = {false, false};
+  GaussianProcess believing(samples, shape, is_choice);
+  for (const double at : {0.3, 0.65}) {
+    const VectorXd x = VectorXd::Constant(2, at);
+    const auto count = samples.y.size();
+    samples.x.conservativeResize(count + 1, Eigen::NoChange);
+    samples.x.row(count) = x.transpose();
+    samples.y.conservativeResize(count + 1);
+    samples.y[count] = believing.predict(x).mean;
+    believing.believe(x);
+  }
+  const GaussianProcess told(samples, shape, is_choice);
+  const VectorXd x{{0.35, 0.55}};
+  EXPECT_NEAR(believing.predict(x).mean, told.predict(x).mean, 1e-9);
+  EXPECT_NEAR(believing.predict(x).variance, told.predict(x).variance, 1e-9);
+}
+
 // scipy: log(s * (z * norm.cdf(z) + norm.pdf(z))), and with mpmath far out.
 TEST(Acquisition, log_expected_improvement_holds_where_the_expectation_underflows) {
   EXPECT_NEAR(log_expected_improvement(0.5, 0.2, 0.3), -4.094558938146742, 1e-12);
@@ -137,6 +160,23 @@ TEST(Lbfgs, finds_the_minimum_of_a_curved_valley) {
                                  {.iterations_max = 200, .decrease_min = 0});
   EXPECT_NEAR(boxed.x[0], 0.5, 1e-4);
   EXPECT_NEAR(boxed.x[1], 0.25, 1e-4);
+}
+
+// (x^2 - 1)^2 + 0.3 x has its minima where 4 x^3 - 4 x + 0.3 = 0: the higher one at 0.960150, the
+// lower one at -1.035579 with the value -0.305428.
+TEST(Lbfgs, of_many_starts_the_deepest_valley_comes_first) {
+  const auto valleys = [](const VectorXd& x, VectorXd& g) {
+    g[0] = 4 * x[0] * (x[0] * x[0] - 1) + 0.3;
+    return std::pow(x[0] * x[0] - 1, 2) + 0.3 * x[0];
+  };
+  const std::vector<VectorXd> starts = {VectorXd::Constant(1, 1.4), VectorXd::Constant(1, 0.5),
+                                        VectorXd::Constant(1, -0.4)};
+  const auto found = minimize_best(valleys, starts, 2, VectorXd::Constant(1, -2),
+                                   VectorXd::Constant(1, 2), {.decrease_min = 0});
+  ASSERT_EQ(found.size(), 2);
+  EXPECT_NEAR(found[0].x[0], -1.035579, 1e-5);
+  EXPECT_NEAR(found[0].value, -0.305428, 1e-6);
+  EXPECT_NEAR(found[1].x[0], 0.960150, 1e-5);
 }
 
 // [1, 2, 3, 10, 100] are squashed to 0, 0.5, 1, 1 + ln 4.5 and 1 + ln 49.5; what

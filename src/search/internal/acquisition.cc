@@ -27,6 +27,7 @@ using Eigen::VectorXd;
 constexpr int kDrawn = 384;
 constexpr int kDrawnNear = 48;       // of each beginning
 constexpr std::size_t kClimbed = 8;  // the most promising of them
+constexpr std::size_t kClimbedToTheTop = 3;
 constexpr std::uint64_t kLevelsMax = 64;
 
 // log(phi(z) + z Phi(z)), by its asymptotic series where it underflows: phi(z) / z^2 (1 - 3/z^2).
@@ -107,17 +108,17 @@ VectorXd Acquisition::draw_near(const VectorXd& center, Random& random) const {
   return x;
 }
 
-double Acquisition::climb(VectorXd& x) const {
-  VectorXd low = VectorXd::Zero(x.size());
-  VectorXd high = VectorXd::Ones(x.size());
+std::vector<VectorXd> Acquisition::climb(std::span<const VectorXd> starts) const {
+  const auto dimension = static_cast<Index>(axes_.is_choice.size());
+  const VectorXd low = VectorXd::Zero(dimension);
+  VectorXd high = VectorXd::Ones(dimension);
   for (std::size_t i = 0; i < axes_.is_choice.size(); ++i) {
-    const auto j = static_cast<Index>(i);
-    if (axes_.is_choice[i]) {
-      low[j] = high[j] = x[j];
+    if (axes_.is_choice[i]) {  // has no gradient, and stays
+      high[static_cast<Index>(i)] = static_cast<double>(axes_.counts[i]);
     }
   }
-  VectorXd mean_gradient(x.size());
-  VectorXd variance_gradient(x.size());
+  VectorXd mean_gradient(dimension);
+  VectorXd variance_gradient(dimension);
   const auto objective = [&](const VectorXd& at, VectorXd& gradient) {
     const Prediction p = process_.predict(at, mean_gradient, variance_gradient);
     const double deviation = std::sqrt(p.variance);
@@ -132,10 +133,13 @@ double Acquisition::climb(VectorXd& x) const {
                (phi_share / (2 * p.variance)) * variance_gradient;
     return -(std::log(deviation) + log_value);
   };
-  Minimum found = minimize(objective, x, low, high,
-                           {.iterations_max = 40, .gradient_min = 1e-5, .decrease_min = 1e-7});
-  x = std::move(found.x);
-  return -found.value;
+  std::vector<VectorXd> tops;
+  for (Minimum& found :
+       minimize_best(objective, starts, kClimbedToTheTop, low, high,
+                     {.iterations_max = 40, .gradient_min = 1e-5, .decrease_min = 1e-7})) {
+    tops.push_back(std::move(found.x));
+  }
+  return tops;
 }
 
 void Acquisition::snap(VectorXd& x) const {
@@ -196,9 +200,11 @@ Point Acquisition::maximize(std::span<const VectorXd> beginnings, Random& random
   std::iota(order.begin(), order.end(), 0);
   std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return values[i]; });
   std::pair<double, VectorXd> best = {values[order.front()], candidates[order.front()]};
+  std::vector<VectorXd> starts;
   for (std::size_t i = 0; i < std::min(kClimbed, order.size()); ++i) {
-    VectorXd x = candidates[order[i]];
-    climb(x);
+    starts.push_back(candidates[order[i]]);
+  }
+  for (VectorXd& x : climb(starts)) {
     snap(x);
     const double at = try_levels(x, value(x));
     if (at > best.first) {

@@ -40,7 +40,7 @@ class Acquisition {
  private:
   double value_of(const Prediction& prediction) const;
   double value(const Eigen::VectorXd& x) const;
-  double climb(Eigen::VectorXd& x) const;
+  std::vector<Eigen::VectorXd> climb(std::span<const Eigen::VectorXd> starts) const;
   double try_levels(Eigen::VectorXd& x, double value_now) const;
   Eigen::VectorXd draw(Random& random) const;
   Eigen::VectorXd draw_near(const Eigen::VectorXd& center, Random& random) const;

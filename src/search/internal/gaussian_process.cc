@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -27,24 +28,23 @@ constexpr double kVarianceMin = 1e-14;
 // The rough part's lengths are this much shorter than the smooth part's.
 constexpr double kRoughness = 5;
 
-// Both are functions of the squared distance, scaled by the lengths; slopes are derivatives by it.
-ArrayXd smooth(const ArrayXd& squares) {
+// A function of the squared distance, scaled by the lengths, and its derivative by that. Both hang
+// on one exponential, which is what they cost.
+struct Curve {
+  ArrayXd value;
+  ArrayXd slope;
+};
+
+Curve smooth(const ArrayXd& squares) {
   const ArrayXd r = (5 * squares).sqrt();
-  return (1 + r + r.square() / 3) * (-r).exp();
+  const ArrayXd fall = (-r).exp();
+  return {(1 + r + r.square() / 3) * fall, -(5.0 / 6.0) * (1 + r) * fall};
 }
 
-ArrayXd smooth_slope(const ArrayXd& squares) {
-  const ArrayXd r = (5 * squares).sqrt();
-  return -(5.0 / 6.0) * (1 + r) * (-r).exp();
-}
-
-ArrayXd rough(const ArrayXd& squares) {
+Curve rough(const ArrayXd& squares) {
   const ArrayXd r = kRoughness * (3 * squares).sqrt();
-  return (1 + r) * (-r).exp();
-}
-
-ArrayXd rough_slope(const ArrayXd& squares) {
-  return -1.5 * kRoughness * kRoughness * (-kRoughness * (3 * squares).sqrt()).exp();
+  const ArrayXd fall = (-r).exp();
+  return {(1 + r) * fall, -1.5 * kRoughness * kRoughness * fall};
 }
 
 double squared_difference(double a, double b, bool is_choice) {
@@ -168,16 +168,18 @@ class Posterior {
  private:
   Covariances compute(const VectorXd& inverse, const VectorXd& sizes, double factor) const {
     const ArrayXd distance = squares_ * inverse;
-    Covariances parts{
-        sizes[kSmooth] * smooth(distance), sizes[kRough] * rough(distance),
-        ArrayXd::Zero(distance.size()),
-        sizes[kSmooth] * smooth_slope(distance) + sizes[kRough] * rough_slope(distance),
-        MatrixXd(distance.size(), squares_.cols())};
+    const Curve trend = smooth(distance);
+    const Curve bumps = rough(distance);
+    Covariances parts{sizes[kSmooth] * trend.value, sizes[kRough] * bumps.value,
+                      ArrayXd::Zero(distance.size()),
+                      sizes[kSmooth] * trend.slope + sizes[kRough] * bumps.slope,
+                      MatrixXd(distance.size(), squares_.cols())};
     const double share = sizes[kAdditive] / static_cast<double>(squares_.cols());
     for (Index j = 0; j < squares_.cols(); ++j) {
       const ArrayXd along = squares_.col(j).array() * (inverse[j] * factor);
-      parts.additive += share * smooth(along);
-      parts.additive_slopes.col(j) = share * smooth_slope(along) * along;
+      const Curve curve = smooth(along);
+      parts.additive += share * curve.value;
+      parts.additive_slopes.col(j) = share * curve.slope * along;
     }
     return parts;
   }
@@ -211,73 +213,81 @@ constexpr std::array<Start, 3> kStarts = {{{0.0, {0.0, -3.0, -2.0, -9.0, -1.1}},
                                            {-1.2, {0.0, -3.0, -2.0, -4.0, -1.1}},
                                            {0.0, {-1.0, -3.0, 0.0, -9.0, -2.5}}}};
 
+VectorXd to_theta(const KernelShape& shape) {
+  VectorXd theta(shape.log_lengths.size() + kPlaces);
+  theta << shape.log_lengths, shape.log_scale, shape.log_rough, shape.log_additive, shape.log_noise,
+      shape.log_ratio;
+  return theta;
+}
+
+KernelShape to_shape(const VectorXd& theta) {
+  const VectorXd places = theta.tail(kPlaces);
+  return {.log_lengths = theta.head(theta.size() - kPlaces),
+          .log_scale = places[kSmooth],
+          .log_rough = places[kRough],
+          .log_additive = places[kAdditive],
+          .log_ratio = places[kRatio],
+          .log_noise = places[kNoise]};
+}
+
 }  // namespace
 
-Fit fit_shape(const Samples& samples, const std::vector<bool>& is_choice) {
+Fit fit_shape(const Samples& samples, const std::vector<bool>& is_choice,
+              const std::optional<KernelShape>& near) {
   const Index dimension = samples.x.cols();
   const Posterior posterior(samples, is_choice);
   VectorXd low(dimension + kPlaces);
   VectorXd high(dimension + kPlaces);
   low << VectorXd::Constant(dimension, -4.6), -6, -16, -16, -16, -4;
   high << VectorXd::Constant(dimension, 4), 5, 3, 5, 1, 2;
-  Minimum best{{}, std::numeric_limits<double>::infinity()};
-  for (const Start& from : kStarts) {
-    VectorXd start(dimension + kPlaces);
-    start << VectorXd::Constant(dimension, Posterior::center_of_lengths(dimension) + from.shift),
-        Eigen::Map<const VectorXd>(from.places.data(), kPlaces);
-    Minimum found = minimize(posterior, start, low, high,
-                             {.iterations_max = 30, .gradient_min = 1e-3, .decrease_min = 1e-5});
+  std::vector<VectorXd> starts;
+  if (near) {
+    starts.push_back(to_theta(*near));
+  } else {
+    for (const Start& from : kStarts) {
+      VectorXd start(dimension + kPlaces);
+      start << VectorXd::Constant(dimension, Posterior::center_of_lengths(dimension) + from.shift),
+          Eigen::Map<const VectorXd>(from.places.data(), kPlaces);
+      starts.push_back(std::move(start));
+    }
+  }
+  Minimum best{starts.front(), std::numeric_limits<double>::infinity()};
+  for (const VectorXd& start : starts) {
+    Minimum found =
+        minimize(posterior, start, low, high, {.gradient_min = 1e-3, .decrease_min = 1e-5});
     if (found.value < best.value) {
       best = std::move(found);
     }
   }
-  Fit fit{{.log_lengths = VectorXd::Zero(dimension),
-           .log_rough = -3,
-           .log_additive = -3,
-           .log_noise = -4},
-          best.value};
-  if (best.x.size() > 0) {
-    const VectorXd places = best.x.tail(kPlaces);
-    fit.shape = {.log_lengths = best.x.head(dimension),
-                 .log_scale = places[kSmooth],
-                 .log_rough = places[kRough],
-                 .log_additive = places[kAdditive],
-                 .log_ratio = places[kRatio],
-                 .log_noise = places[kNoise]};
-  }
-  return fit;
+  return {to_shape(best.x), best.value};
 }
 
 GaussianProcess::GaussianProcess(Samples samples, KernelShape shape,
                                  const std::vector<bool>& is_choice)
-    : samples_(std::move(samples)),
-      shape_(std::move(shape)),
-      inverse_squares_((-2 * shape_.log_lengths.array()).exp()),
-      scale_(std::exp(shape_.log_scale)),
-      rough_scale_(std::exp(shape_.log_rough)),
-      additive_scale_(std::exp(shape_.log_additive)),
-      additive_factor_(std::exp(-2 * shape_.log_ratio)),
+    : x_(std::move(samples.x)),
+      inverse_squares_((-2 * shape.log_lengths.array()).exp()),
+      scale_(std::exp(shape.log_scale)),
+      rough_scale_(std::exp(shape.log_rough)),
+      additive_scale_(std::exp(shape.log_additive)),
+      additive_factor_(std::exp(-2 * shape.log_ratio)),
+      noise_(std::exp(shape.log_noise) + kJitter),
       is_choice_(is_choice) {
-  solve();
-}
-
-void GaussianProcess::solve() {
-  const Index n = samples_.x.rows();
-  MatrixXd covariance(n, n);
+  const Index n = x_.rows();
+  root_.resize(n, n);
   for (Index a = 0; a < n; ++a) {
-    covariance.col(a) = kernel_of(squares_to(samples_.x.row(a).transpose()));
+    root_.col(a) = kernel_of(squares_to(x_.row(a).transpose()));
   }
-  covariance.diagonal().array() += std::exp(shape_.log_noise) + kJitter;
-  cholesky_.compute(covariance);
-  alpha_ = cholesky_.solve(samples_.y);
+  root_.diagonal().array() += noise_;
+  const Eigen::LLT<Eigen::Ref<MatrixXd>> cholesky(root_);
+  alpha_ = cholesky.solve(samples.y);
 }
 
 MatrixXd GaussianProcess::squares_to(const VectorXd& x) const {
-  MatrixXd squares(samples_.x.rows(), x.size());
+  MatrixXd squares(x_.rows(), x.size());
   for (Index j = 0; j < x.size(); ++j) {
     const bool is_choice = is_choice_[static_cast<std::size_t>(j)];
-    for (Index a = 0; a < samples_.x.rows(); ++a) {
-      squares(a, j) = inverse_squares_[j] * squared_difference(samples_.x(a, j), x[j], is_choice);
+    for (Index a = 0; a < x_.rows(); ++a) {
+      squares(a, j) = inverse_squares_[j] * squared_difference(x_(a, j), x[j], is_choice);
     }
   }
   return squares;
@@ -285,27 +295,27 @@ MatrixXd GaussianProcess::squares_to(const VectorXd& x) const {
 
 VectorXd GaussianProcess::kernel_of(const MatrixXd& squares) const {
   const ArrayXd distance = squares.rowwise().sum();
-  ArrayXd kernel = scale_ * smooth(distance) + rough_scale_ * rough(distance);
+  ArrayXd kernel = scale_ * smooth(distance).value + rough_scale_ * rough(distance).value;
   const double share = additive_scale_ / static_cast<double>(squares.cols());
   for (Index j = 0; j < squares.cols(); ++j) {
-    kernel += share * smooth(squares.col(j).array() * additive_factor_);
+    kernel += share * smooth(squares.col(j).array() * additive_factor_).value;
   }
   return kernel;
 }
 
 Prediction GaussianProcess::predict(const VectorXd& x) const {
   const VectorXd k = kernel_of(squares_to(x));
-  const VectorXd v = cholesky_.matrixL().solve(k);
+  const VectorXd v = root_.triangularView<Eigen::Lower>().solve(k);
   return {k.dot(alpha_), std::max(variance_before() - v.squaredNorm(), kVarianceMin)};
 }
 
 std::vector<Prediction> GaussianProcess::predict(std::span<const VectorXd> points) const {
-  MatrixXd k(samples_.x.rows(), static_cast<Index>(points.size()));
+  MatrixXd k(x_.rows(), static_cast<Index>(points.size()));
   for (std::size_t i = 0; i < points.size(); ++i) {
     k.col(static_cast<Index>(i)) = kernel_of(squares_to(points[i]));
   }
   const VectorXd means = k.transpose() * alpha_;
-  cholesky_.matrixL().solveInPlace(k);
+  root_.triangularView<Eigen::Lower>().solveInPlace(k);
   std::vector<Prediction> predictions;
   predictions.reserve(points.size());
   for (Index i = 0; i < k.cols(); ++i) {
@@ -319,32 +329,43 @@ Prediction GaussianProcess::predict(const VectorXd& x, VectorXd& mean_gradient,
                                     VectorXd& variance_gradient) const {
   const MatrixXd squares = squares_to(x);
   const ArrayXd distance = squares.rowwise().sum();
-  const VectorXd k = kernel_of(squares);
-  const ArrayXd joint = scale_ * smooth_slope(distance) + rough_scale_ * rough_slope(distance);
-  const double share = additive_scale_ * additive_factor_ / static_cast<double>(x.size());
-  const VectorXd weights = cholesky_.solve(k);
+  const Curve trend = smooth(distance);
+  const Curve bumps = rough(distance);
+  const ArrayXd joint = scale_ * trend.slope + rough_scale_ * bumps.slope;
+  const double share = additive_scale_ / static_cast<double>(x.size());
+  VectorXd k = scale_ * trend.value + rough_scale_ * bumps.value;
+  MatrixXd changes(x_.rows(), x.size());  // of the kernel, with x
   for (Index j = 0; j < x.size(); ++j) {
-    mean_gradient[j] = 0;
-    variance_gradient[j] = 0;
+    const Curve curve = smooth(squares.col(j).array() * additive_factor_);
+    k.array() += share * curve.value;
     if (is_choice_[static_cast<std::size_t>(j)]) {
-      continue;
+      changes.col(j).setZero();
+    } else {
+      changes.col(j) = (joint + share * additive_factor_ * curve.slope) *
+                       (2 * inverse_squares_[j]) * (x[j] - x_.col(j).array());
     }
-    const ArrayXd slope = joint + share * smooth_slope(squares.col(j).array() * additive_factor_);
-    const VectorXd change = slope * (2 * inverse_squares_[j]) * (x[j] - samples_.x.col(j).array());
-    mean_gradient[j] = change.dot(alpha_);
-    variance_gradient[j] = -2 * change.dot(weights);
   }
-  return {k.dot(alpha_), std::max(variance_before() - k.dot(weights), kVarianceMin)};
+  const auto root = root_.triangularView<Eigen::Lower>();
+  VectorXd weights = root.solve(k);
+  const double variance = variance_before() - weights.squaredNorm();
+  root.transpose().solveInPlace(weights);
+  mean_gradient = changes.transpose() * alpha_;
+  variance_gradient = -2 * changes.transpose() * weights;
+  return {k.dot(alpha_), std::max(variance, kVarianceMin)};
 }
 
+// The factor gets one more row. The new value is the mean, so that it explains nothing: its weight
+// is 0, and the others' stay.
 void GaussianProcess::believe(const VectorXd& x) {
-  const double mean = predict(x).mean;
-  const Index n = samples_.x.rows();
-  samples_.x.conservativeResize(n + 1, Eigen::NoChange);
-  samples_.y.conservativeResize(n + 1);
-  samples_.x.row(n) = x.transpose();
-  samples_.y[n] = mean;
-  solve();
+  const VectorXd row = root_.triangularView<Eigen::Lower>().solve(kernel_of(squares_to(x)));
+  const Index n = x_.rows();
+  x_.conservativeResize(n + 1, Eigen::NoChange);
+  x_.row(n) = x.transpose();
+  root_.conservativeResize(n + 1, n + 1);
+  root_.row(n).head(n) = row.transpose();
+  root_(n, n) = std::sqrt(std::max(variance_before() + noise_ - row.squaredNorm(), noise_));
+  alpha_.conservativeResize(n + 1);
+  alpha_[n] = 0;
 }
 
 }  // namespace kedge::search

@@ -1,7 +1,10 @@
 #include "search/internal/lbfgs.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <deque>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -11,6 +14,8 @@ namespace kedge::search {
 namespace {
 
 using Eigen::VectorXd;
+
+constexpr int kFewSteps = 8;
 
 struct Correction {
   VectorXd step;
@@ -102,6 +107,24 @@ Minimum minimize(const Objective& objective, VectorXd start, const VectorXd& low
     }
   }
   return {std::move(x), value};
+}
+
+std::vector<Minimum> minimize_best(const Objective& objective, std::span<const VectorXd> starts,
+                                   std::size_t kept, const VectorXd& low, const VectorXd& high,
+                                   const LbfgsOptions& options) {
+  std::vector<Minimum> found;
+  LbfgsOptions few = options;
+  few.iterations_max = std::min(kFewSteps, options.iterations_max);
+  for (const VectorXd& start : starts) {
+    found.push_back(minimize(objective, start, low, high, few));
+  }
+  std::ranges::stable_sort(found, {}, &Minimum::value);
+  found.resize(std::min(kept, found.size()));
+  for (Minimum& minimum : found) {
+    minimum = minimize(objective, std::move(minimum.x), low, high, options);
+  }
+  std::ranges::stable_sort(found, {}, &Minimum::value);
+  return found;
 }
 
 }  // namespace kedge::search

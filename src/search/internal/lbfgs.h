@@ -1,7 +1,10 @@
 // Minimises a smooth function in a box: limited-memory BFGS with projection onto the bounds.
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <span>
+#include <vector>
 
 #include <Eigen/Core>
 
@@ -24,5 +27,12 @@ using Objective = std::function<double(const Eigen::VectorXd& x, Eigen::VectorXd
 
 Minimum minimize(const Objective& objective, Eigen::VectorXd start, const Eigen::VectorXd& low,
                  const Eigen::VectorXd& high, const LbfgsOptions& options = {});
+
+// Takes a few steps from each start, and goes on from the `kept` lowest points reached. The lowest
+// comes first.
+std::vector<Minimum> minimize_best(const Objective& objective,
+                                   std::span<const Eigen::VectorXd> starts, std::size_t kept,
+                                   const Eigen::VectorXd& low, const Eigen::VectorXd& high,
+                                   const LbfgsOptions& options = {});
 
 }  // namespace kedge::search

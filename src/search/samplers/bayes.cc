@@ -117,21 +117,22 @@ class Bayes : public Sampler {
   // probability of the losses themselves, whatever the warp made of their scale.
   std::pair<std::vector<double>, KernelShape> explain(const std::vector<double>& losses) const {
     const std::vector<std::size_t> looked_at = choose(problem_.told, kFitMax);
-    std::optional<std::pair<std::vector<double>, KernelShape>> best;
-    double least = 0;
+    std::pair<std::vector<double>, KernelShape> best;
+    std::optional<double> least;
     for (const double knee : kKnees) {
       Warped warped = warp_losses(losses, knee);
-      Fit found = fit_shape(samples_of(looked_at, warped.losses), axes_.is_choice);
+      const std::optional<KernelShape> near = least ? std::optional(best.second) : std::nullopt;
+      Fit found = fit_shape(samples_of(looked_at, warped.losses), axes_.is_choice, near);
       double energy = found.energy;
       for (const std::size_t i : looked_at) {
         energy -= warped.log_slopes[i];
       }
-      if (!best || energy < least) {
+      if (!least || energy < *least) {
         least = energy;
         best = {std::move(warped.losses), std::move(found.shape)};
       }
     }
-    return std::move(*best);
+    return best;
   }
 
   void fit() {
