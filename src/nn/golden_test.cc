@@ -84,7 +84,7 @@ void expect_near(const at::Tensor& actual, const Json& expected, const std::stri
 config::ModelConfig config_of(const Json& golden_case) {
   config::ModelConfig config;
   const Json& json = golden_case["config"];
-  config.name = golden_case["model"];
+  config.name = golden_case["model"].get<std::string>();
   config.batch_norm = json.value("batch_norm", true);
   config.hidden = json.value("hidden", config.hidden);
   if (json.contains("stem")) {
@@ -175,7 +175,7 @@ TEST(GoldenModels, are_all_tried) {
 TEST(GoldenLosses, equal_those_of_pytorch) {
   for (const Json& expected : golden()["losses"]) {
     config::LossConfig config;
-    config.name = expected["loss"];
+    config.name = expected["loss"].get<std::string>();
     config.label_smoothing = expected["label_smoothing"];
     const auto loss = Losses::make("loss", config.name, config);
     ASSERT_TRUE(loss) << loss.error().message;

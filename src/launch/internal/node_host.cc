@@ -96,7 +96,7 @@ void NodeHost::hear(Node& node, const nlohmann::json& message) {
     join(node, message.at("join"));
   }
   if (message.contains("run_id")) {
-    run_id_ = message.at("run_id");
+    run_id_ = message.at("run_id").get<std::string>();
   }
   if (message.contains("views")) {
     node.views.clear();
@@ -120,7 +120,7 @@ void NodeHost::hear(Node& node, const nlohmann::json& message) {
 }
 
 void NodeHost::join(Node& node, const nlohmann::json& facts) {
-  node.host = facts.at("host");
+  node.host = facts.at("host").get<std::string>();
   node.ranks = facts.at("ranks");
   node.port = facts.at("port");
   const std::string seen = node.socket.peer_address();
