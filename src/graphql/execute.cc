@@ -237,7 +237,7 @@ class Executor {
   std::optional<json> resolve(const Literal& literal) const {
     switch (literal.kind) {
       case Literal::Kind::Constant:
-        return literal.constant;
+        return std::optional<json>(std::in_place, literal.constant);
       case Literal::Kind::Variable: {
         const auto found = variables_.find(literal.name);
         return found == variables_.end() ? std::nullopt : std::optional<json>(*found);

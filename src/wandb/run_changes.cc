@@ -59,7 +59,7 @@ Result<Target> find_target(const Call& call, const Args& input) {
 
 Result<json> parse_document(const Args& input, const char* name) {
   const auto text = input.text(name);
-  const json document = text && !text->empty() ? KEDGE_TRY(parse_lenient(*text)) : json();
+  json document = text && !text->empty() ? KEDGE_TRY(parse_lenient(*text)) : json();
   if (!document.is_null() && !document.is_object()) {
     return fail(ErrorKind::Usage, fmt::format("{} is not the text of a JSON object", name));
   }

@@ -67,8 +67,8 @@ Result<json> wandb_config_of(const RunNode& run, const Args& args) {
 }
 
 Result<json> document_number(const RunNode& run, const char* name) {
-  const json value = KEDGE_TRY(run.document(name));
-  return value.is_number() ? value : json();
+  json value = KEDGE_TRY(run.document(name));
+  return value.is_number() ? std::move(value) : json();
 }
 
 Result<bool> is_in_state(const RunNode& run, store::RunState state) {

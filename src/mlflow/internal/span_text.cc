@@ -87,7 +87,7 @@ json render_span(const json& body) {
   const json status = body.value("status", json::object());
   return {{"trace_id", body.value("trace_id", "")},
           {"span_id", body.value("span_id", "")},
-          {"parent_span_id", body.contains("parent_span_id") ? body["parent_span_id"] : nullptr},
+          {"parent_span_id", body.value("parent_span_id", json())},
           {"name", body.value("name", "")},
           {"start_time_unix_nano", body.value("start_time_unix_nano", std::uint64_t{0})},
           {"end_time_unix_nano", body.value("end_time_unix_nano", std::uint64_t{0})},
