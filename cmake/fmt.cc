@@ -11,6 +11,14 @@ template FMT_API auto decimal_point_impl(locale_ref) -> char;
 template FMT_API locale_ref::locale_ref(const std::locale& loc);
 template FMT_API auto locale_ref::get<std::locale>() const -> std::locale;
 #endif
+#if FMT_VERSION < 90000  // Ubuntu 22.04
+template FMT_API auto format_float<double>(double, int, float_specs, buffer<char>&) -> int;
+template FMT_API auto format_float<long double>(long double, int, float_specs, buffer<char>&)
+    -> int;
+template FMT_API auto snprintf_float<double>(double, int, float_specs, buffer<char>&) -> int;
+template FMT_API auto snprintf_float<long double>(long double, int, float_specs, buffer<char>&)
+    -> int;
+#endif
 template FMT_API auto dragonbox::to_decimal(float x) noexcept -> dragonbox::decimal_fp<float>;
 template FMT_API auto dragonbox::to_decimal(double x) noexcept -> dragonbox::decimal_fp<double>;
 }  // namespace detail

@@ -88,14 +88,15 @@ Result<void> metrics(Args args) {
 void print_runs_json(const std::vector<track::RunSummary>& runs) {
   nlohmann::json list = nlohmann::json::array();
   for (const track::RunSummary& run : runs) {
-    list.push_back({{"id", run.id},
-                    {"name", run.name},
-                    {"project", run.project},
-                    {"state", run.state},
-                    {"attempts", run.attempts},
-                    {"last_step", run.last_step ? nlohmann::json(*run.last_step) : nullptr},
-                    {"created", run.created},
-                    {"path", run.path.string()}});
+    list.push_back(
+        {{"id", run.id},
+         {"name", run.name},
+         {"project", run.project},
+         {"state", run.state},
+         {"attempts", run.attempts},
+         {"last_step", run.last_step ? nlohmann::json(*run.last_step) : nlohmann::json()},
+         {"created", run.created},
+         {"path", run.path.string()}});
   }
   print_json(list);
 }

@@ -122,10 +122,11 @@ Result<Response> commit_version(const Api& api, const Request& request) {
   if (answer.version && answer.is_new) {
     api.audit(request, "artifact.make", target_of(*answer.version));
   }
-  return json_response(dump({{"version", answer.version ? render(*answer.version) : nullptr},
-                             {"missing", answer.missing},
-                             {"is_new", answer.is_new}}),
-                       answer.version && answer.is_new ? 201 : 200);
+  return json_response(
+      dump({{"version", answer.version ? render(*answer.version) : nlohmann::json()},
+            {"missing", answer.missing},
+            {"is_new", answer.is_new}}),
+      answer.version && answer.is_new ? 201 : 200);
 }
 
 Result<Response> patch_version(const Api& api, const Request& request) {

@@ -114,13 +114,14 @@ Result<Response> delete_run(const Api& api, const Request& request) {
 Result<Response> list_attempts(const Api& api, const Request& request) {
   nlohmann::json list = nlohmann::json::array();
   for (const store::Attempt& attempt : KEDGE_TRY(api.store.list_attempts(run_key(request)))) {
-    list.push_back({{"number", attempt.number},
-                    {"host", attempt.host},
-                    {"started_us", attempt.started_us},
-                    {"ended_us", attempt.ended_us},
-                    {"state", attempt.state},
-                    {"from_step", attempt.from_step ? nlohmann::json(*attempt.from_step) : nullptr},
-                    {"changes", attempt.changes}});
+    list.push_back(
+        {{"number", attempt.number},
+         {"host", attempt.host},
+         {"started_us", attempt.started_us},
+         {"ended_us", attempt.ended_us},
+         {"state", attempt.state},
+         {"from_step", attempt.from_step ? nlohmann::json(*attempt.from_step) : nlohmann::json()},
+         {"changes", attempt.changes}});
   }
   return json_response(dump({{"attempts", std::move(list)}}));
 }

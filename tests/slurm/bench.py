@@ -52,7 +52,7 @@ class Bench:
     def states(self, job: str) -> list[str]:
         return [task["state"] for task in self.tasks(job)]
 
-    def wait_for(self, job: str, state: str, limit_s: float = 90) -> list[dict]:
+    def wait_for(self, job: str, state: str, limit_s: float = 240) -> list[dict]:
         try:
             wait_until(f"{job} {state}", lambda: set(self.states(job)) == {state}, limit_s)
         except TimeoutError as error:

@@ -94,7 +94,7 @@ def free_ports(count: int) -> int:
     raise RuntimeError("no free ports")
 
 
-def wait_until(what: str, condition, limit_s: float = 90):
+def wait_until(what: str, condition, limit_s: float = 240):
     """The condition's value once it is true."""
     end = time.monotonic() + limit_s
     while True:
