@@ -132,6 +132,10 @@ std::optional<TaskStatus> find_in_queue(const std::vector<QueuedJob>& queue,
       break;
     }
   }
+  // How a job ended that another follows says nothing: what they noted themselves does.
+  if (found && is_final(found->state) && found->id != render_id(record, owner, index)) {
+    return std::nullopt;
+  }
   if (found) {
     found->task = task;
     respect_cancel(record, *found);
