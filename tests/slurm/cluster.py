@@ -111,7 +111,7 @@ class Cluster:
     def __init__(self, folder: pathlib.Path, nodes: int = 3, accounting: str = ""):
         self.dir = folder
         self.nodes = nodes
-        # slurmctld 22.05 may crash (build_job_info_resp): its core file would lie in the repository.
+        # slurmctld 22.05 may crash (build_job_info_resp); its core would lie in the repository.
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         self.processes: dict[str, subprocess.Popen] = {}
         for name in ["etc", "run", "log", "state", "spool", "dev"]:
