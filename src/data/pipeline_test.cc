@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -50,6 +51,21 @@ TEST(Transforms, resize_gives_the_pixels_of_pil) {
   expect_same(apply({"resize 50 61"}, rgb), load("resize_up.png"));
   expect_same(apply({"resize 40 12"}, rgb), load("resize_mixed.png"));
   expect_same(apply({"resize 16"}, rgb), load("resize_shorter.png"));
+}
+
+// The weights of each pixel sum to one, whatever the sizes; a sanitizer sees those out of place.
+TEST(Transforms, resize_leaves_one_colour_as_it_is) {
+  for (std::int64_t from = 1; from <= 40; ++from) {
+    for (std::int64_t to = 1; to <= 40; ++to) {
+      const std::int64_t channels = 1 + from % 3;
+      Image plain{.height = from, .width = 41 - from, .channels = channels, .pixels = {}};
+      plain.pixels.assign(static_cast<std::size_t>(from * (41 - from) * channels), 201);
+      const Image seen =
+          apply({"resize " + std::to_string(to) + " " + std::to_string(41 - to)}, std::move(plain));
+      ASSERT_EQ(seen.pixels.size(), static_cast<std::size_t>(to * (41 - to) * channels));
+      ASSERT_THAT(seen.pixels, testing::Each(201)) << from << " to " << to;
+    }
+  }
 }
 
 TEST(Transforms, center_crop_cuts_and_pads_as_torchvision_does) {

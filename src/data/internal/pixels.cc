@@ -25,18 +25,26 @@ Taps make_taps(std::int64_t in_size, std::int64_t out_size) {
   const double scale = static_cast<double>(in_size) / static_cast<double>(out_size);
   // When shrinking the triangle grows, so that every input pixel counts.
   const double support = std::max(scale, 1.0);
-  const auto count = std::min(in_size, static_cast<std::int64_t>(std::ceil(2 * support)));
+  const auto center_of = [&](std::int64_t out) { return (static_cast<double>(out) + 0.5) * scale; };
+  const auto first_of = [&](std::int64_t out) {
+    return std::max<std::int64_t>(0, static_cast<std::int64_t>(center_of(out) - support + 0.5));
+  };
+  const auto last_of = [&](std::int64_t out) {  // one past
+    return std::min(in_size, static_cast<std::int64_t>(center_of(out) + support + 0.5));
+  };
+  std::int64_t count = 0;
+  for (std::int64_t out = 0; out < out_size; ++out) {
+    count = std::max(count, last_of(out) - first_of(out));
+  }
   Taps taps{.count = static_cast<std::size_t>(count), .firsts = {}, .weights = {}};
   taps.weights.resize(static_cast<std::size_t>(out_size * count));
   std::vector<double> exact;
   for (std::int64_t out = 0; out < out_size; ++out) {
-    const double center = (static_cast<double>(out) + 0.5) * scale;
-    const auto first = std::max<std::int64_t>(0, static_cast<std::int64_t>(center - support + 0.5));
-    const auto last = std::min(in_size, static_cast<std::int64_t>(center + support + 0.5));
+    const std::int64_t first = first_of(out);
     exact.clear();
     double sum = 0;
-    for (std::int64_t x = first; x < last; ++x) {
-      const double distance = std::abs((static_cast<double>(x) - center + 0.5) / support);
+    for (std::int64_t x = first; x < last_of(out); ++x) {
+      const double distance = std::abs((static_cast<double>(x) - center_of(out) + 0.5) / support);
       exact.push_back(std::max(0.0, 1.0 - distance));
       sum += exact.back();
     }
