@@ -133,7 +133,8 @@ std::optional<TaskStatus> find_in_queue(const std::vector<QueuedJob>& queue,
     }
   }
   // How a job ended that another follows says nothing: what they noted themselves does.
-  if (found && is_final(found->state) && found->id != render_id(record, owner, index)) {
+  if (found && is_final(found->state) && !owner.empty() &&
+      found->id != render_id(record, owner, index)) {
     return std::nullopt;
   }
   if (found) {
