@@ -3,6 +3,7 @@
 #include <utility>
 
 #include <c10/core/StreamGuard.h>
+#include <c10/util/Exception.h>
 #include <torch/types.h>
 
 #include "gpu/cuda_source.h"
@@ -123,9 +124,13 @@ bool JpegDecoder::decode(std::span<const std::uint8_t> file, data::Image& image)
   if (!lane) {
     return false;
   }
-  const bool is_decoded = decode_in(*lane, *header, file, image);
-  give_back(std::move(*lane));
-  return is_decoded;
+  try {
+    const bool is_decoded = decode_in(*lane, *header, file, image);
+    give_back(std::move(*lane));
+    return is_decoded;
+  } catch (const c10::Error&) {  // the model has taken the GPU's memory: a loader thread goes on
+    return false;
+  }
 }
 
 bool JpegDecoder::decode_in(Lane& lane, const data::JpegHeader& header,

@@ -156,6 +156,32 @@ TEST(Jpeg, gives_the_pixels_that_libjpeg_gives) {
   }
 }
 
+// As when the model has taken all of the GPU's memory.
+class PoorPlugin : public LibjpegPlugin {
+ public:
+  Result<std::unique_ptr<JpegEngine>> make_jpeg_engine() override {
+    class Engine : public LibjpegEngine {
+      bool read(std::span<const std::uint8_t> /*file*/,
+                std::span<const at::Tensor> /*planes*/) override {
+        TORCH_CHECK(false, "CUDA out of memory");
+      }
+    };
+
+    return std::make_unique<Engine>();
+  }
+};
+
+TEST(Jpeg, leaves_the_file_to_libjpeg_where_the_gpu_fails) {
+  if (!EmulatedPlugin::is_possible()) {
+    GTEST_SKIP() << "there is no C++ compiler";
+  }
+  PoorPlugin poor;
+  auto decoder = JpegDecoder::make(poor);
+  ASSERT_TRUE(decoder) << decoder.error().message;
+  data::Image image;
+  EXPECT_FALSE((*decoder)->decode(make_file({.height = 20, .width = 20}), image));
+}
+
 TEST(Jpeg, leaves_what_is_not_common_to_libjpeg) {
   LibjpegPlugin emulated;
   if (!EmulatedPlugin::is_possible()) {

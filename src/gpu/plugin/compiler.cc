@@ -35,13 +35,7 @@ struct Driver {
 };
 
 Result<Nvrtc> open_nvrtc() {
-  void* library = nullptr;
-  for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}) {
-    library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    if (library != nullptr) {
-      break;
-    }
-  }
+  void* library = open_library({"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"});
   Nvrtc nvrtc{};
   if (library == nullptr || !find_symbol(library, "nvrtcCreateProgram", nvrtc.create) ||
       !find_symbol(library, "nvrtcCompileProgram", nvrtc.compile) ||
@@ -57,7 +51,7 @@ Result<Nvrtc> open_nvrtc() {
 }
 
 Result<Driver> open_driver() {
-  void* library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  void* library = open_library({"libcuda.so.1"});
   Driver driver{};
   if (library == nullptr || !find_symbol(library, "cuModuleLoadData", driver.load) ||
       !find_symbol(library, "cuModuleGetFunction", driver.find) ||

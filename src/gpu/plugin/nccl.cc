@@ -46,7 +46,7 @@ struct Nccl {
 };
 
 Result<Nccl> open_nccl() {
-  void* library = ::dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
+  void* library = open_library({"libnccl.so.2"});
   Nccl nccl{};
   if (library == nullptr || !find_symbol(library, "ncclGetVersion", nccl.version) ||
       !find_symbol(library, "ncclGetUniqueId", nccl.make_id) ||

@@ -34,15 +34,9 @@ struct Nvjpeg {
 };
 
 Result<Nvjpeg> open_nvjpeg() {
-  void* library = nullptr;
-  for (const char* name :
-       {"libnvjpeg.so.13", "libnvjpeg.so.12", "/usr/local/cuda/lib64/libnvjpeg.so.13",
-        "/usr/local/cuda/lib64/libnvjpeg.so.12"}) {
-    library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    if (library != nullptr) {
-      break;
-    }
-  }
+  void* library =
+      open_library({"libnvjpeg.so.13", "libnvjpeg.so.12", "/usr/local/cuda/lib64/libnvjpeg.so.13",
+                    "/usr/local/cuda/lib64/libnvjpeg.so.12"});
   Nvjpeg nvjpeg{};
   if (library == nullptr || !find_symbol(library, "nvjpegCreateEx", nvjpeg.create) ||
       !find_symbol(library, "nvjpegJpegStateCreate", nvjpeg.make_state) ||
