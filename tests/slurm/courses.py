@@ -47,8 +47,8 @@ def chained_jobs_follow_each_other(bench: Bench) -> None:
     chain = "job.continuation=chain"
     one = bench.submit(*SMALL, chain, "--", "./work.sh", "one")
     many = bench.submit(*SMALL, chain, "--tasks", "2", "--", "./work.sh", "{task}")
-    bench.wait_for(one, "done")
-    bench.wait_for(many, "done")
+    tasks = bench.wait_for(one, "done") + bench.wait_for(many, "done")
+    equal([task["restarts"] for task in tasks], [2, 2, 2], "restarts")
     contains(bench.log(one), "goes on after this one")
     for name in ["one", "0", "1"]:
         equal((bench.folder / f"n-{name}").read_text(), "x\n" * 3, f"starts of {name}")

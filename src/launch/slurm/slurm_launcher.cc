@@ -19,6 +19,7 @@
 #include "core/process.h"
 #include "core/result.h"
 #include "launch/in_container.h"
+#include "launch/job_ends.h"
 #include "launch/job_script.h"
 #include "launch/launcher.h"
 #include "launch/scheduler_program.h"
@@ -154,6 +155,19 @@ std::optional<std::int64_t> task_of(const AccountedJob& job, const JobRecord& re
     }
   }
   return std::nullopt;
+}
+
+// Slurm counts the requeues of one job; a chain's jobs and a refused requeue's follower begin at 0.
+void count_starts(const JobRecord& record, std::vector<TaskStatus>& statuses) {
+  for (TaskStatus& status : statuses) {
+    const Submission* submission = record.responsible(status.task);
+    const auto noted = submission == nullptr
+                           ? std::nullopt
+                           : read_job_ends(record.folder, status.task, submission->number);
+    if (noted) {
+      status.restarts = std::max(status.restarts, noted->restarts);
+    }
+  }
 }
 
 void add_accounting(const std::vector<AccountedJob>& jobs, const JobRecord& record,
@@ -309,6 +323,7 @@ class SlurmLauncher : public Launcher {
     const std::vector<AccountedJob> accounted = read_accounting(ids, since_s);
     for (const JobRecord& record : records) {
       add_accounting(accounted, record, statuses[record.key]);
+      count_starts(record, statuses[record.key]);
     }
     return statuses;
   }
@@ -354,10 +369,10 @@ class SlurmLauncher : public Launcher {
   }
 };
 
-const Launchers::Add kAdd({"slurm", "Slurm: sbatch, srun, requeue on exit code 85",
-                           []() -> Result<std::unique_ptr<Launcher>> {
-                             return std::make_unique<SlurmLauncher>();
-                           }});
+const Launchers::Add kAddSlurm({"slurm", "Slurm: sbatch, srun, requeue on exit code 85",
+                                []() -> Result<std::unique_ptr<Launcher>> {
+                                  return std::make_unique<SlurmLauncher>();
+                                }});
 
 }  // namespace
 }  // namespace kedge::launch::slurm
