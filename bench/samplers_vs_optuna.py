@@ -58,7 +58,8 @@ class Kedge:
 
 def minimize_kedge(kedge: Kedge, function, dimension: int, trials: int, seed: int) -> float:
     names = [f"x{i}" for i in range(dimension)]
-    kedge.plan({name: {"min": -5.0, "max": 5.0} for name in names}, seed)
+    parameters = {name: {"min": -5.0, "max": 5.0} for name in names}
+    kedge.plan(parameters, seed, {"run_cap": trials})
     best = float("inf")
     for _ in range(trials):
         values, _ = kedge.ask()

@@ -246,8 +246,8 @@ Result<Proposals> propose(const SweepPlan& plan, std::span<const Trial> trials,
   }
   Ledger ledger(plan, trials);
   const std::vector<Observation> told = ledger.told();
-  const auto sampler =
-      KEDGE_TRY(Samplers::make("method", plan.method, Problem{plan.space, told, plan.seed}));
+  const auto sampler = KEDGE_TRY(
+      Samplers::make("method", plan.method, Problem{plan.space, told, plan.seed, plan.run_cap}));
   const auto size = plan.space.count();
   while (static_cast<std::int64_t>(proposals.values.size()) < wanted) {
     auto values =

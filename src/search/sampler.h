@@ -21,6 +21,7 @@ struct Problem {
   const Space& space;
   std::span<const Observation> told;  // trials with a result, in the order of handing out
   std::uint64_t seed = 0;
+  std::optional<std::int64_t> run_cap = {};  // how many trials there will be, where that is said
 };
 
 class Sampler {

@@ -1,6 +1,7 @@
 // What every sampler must do, over the registry: a new one is tested without an edit.
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -158,6 +159,31 @@ TEST(Propose, the_grid_comes_in_the_files_order_the_last_axis_fastest) {
   EXPECT_EQ(proposals->values[1], (nlohmann::json{{"z", 1}, {"a", "y"}}));
   EXPECT_EQ(proposals->values[2], (nlohmann::json{{"z", 2}, {"a", "x"}}));
   EXPECT_EQ(proposals->end, "all 4 points are handed out");
+}
+
+// How many of bayes' first trials are the points that sobol would give.
+int count_design_points(std::optional<std::int64_t> run_cap) {
+  SweepPlan bayes = plan_of("bayes", "  x: {min: 0.0, max: 1.0}\n  y: {min: 0.0, max: 1.0}\n");
+  bayes.run_cap = run_cap;
+  SweepPlan sobol = bayes;
+  sobol.method = "sobol";
+  std::vector<Trial> trials;
+  for (int i = 1; i <= 20; ++i) {
+    const nlohmann::json values = propose(bayes, trials, 1)->values.at(0);
+    if (values != propose(sobol, trials, 1)->values.at(0)) {
+      return i - 1;
+    }
+    trials.push_back(
+        {.number = i, .values = values, .state = TrialState::Finished, .metric = loss_of(values)});
+  }
+  return 20;
+}
+
+TEST(Propose, a_sweep_that_will_be_long_looks_around_longer) {
+  EXPECT_EQ(count_design_points(std::nullopt), 4);
+  EXPECT_EQ(count_design_points(20), 4);
+  EXPECT_EQ(count_design_points(30), 6);
+  EXPECT_EQ(count_design_points(1000), 8);
 }
 
 TEST(Propose, a_reached_target_ends_the_sweep) {

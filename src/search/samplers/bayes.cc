@@ -40,6 +40,8 @@ constexpr std::size_t kPointsMax = 320;
 // Who else has a say, and from how many results for each axis on. Short sweeps are the process's
 // alone.
 constexpr std::size_t kBeginPerAxis = 2;
+constexpr std::size_t kLongBeginPerAxis = 4;
+constexpr std::size_t kBeginShare = 5;  // of a long sweep: one trial in five
 constexpr std::size_t kAlonePerAxis = 5;
 constexpr std::int64_t kParzenEvery = 4;
 constexpr std::int64_t kDesignEvery = 8;
@@ -47,6 +49,15 @@ constexpr std::size_t kDesignPerAxis = 13;  // and until how many
 
 // Quantiles of the losses beyond which they are taken as logarithms.
 constexpr std::array<double, 2> kKnees = {0.5, 0.1};
+
+// How many points of the design come first. A sweep that is known to be long looks around more
+// before it follows what it has seen: of many valleys it then goes down the deepest more often.
+std::size_t count_first(const Problem& problem) {
+  const std::size_t dimension = problem.space.axes().size();
+  const std::size_t few = std::clamp<std::size_t>(kBeginPerAxis * dimension, 4, 12);
+  const auto share = static_cast<std::size_t>(problem.run_cap.value_or(0)) / kBeginShare;
+  return std::max(few, std::min(share, kLongBeginPerAxis * dimension));
+}
 
 // The best half of `count`, and of the others every k-th.
 std::vector<std::size_t> choose(std::span<const Observation> told, std::size_t count) {
@@ -77,11 +88,10 @@ class Bayes : public Sampler {
                             std::int64_t try_count) override {
     const std::size_t dimension = axes_.is_choice.size();
     const std::size_t count = problem_.told.size();
-    const std::size_t begin = std::clamp<std::size_t>(kBeginPerAxis * dimension, 4, 12);
     const bool is_alone = count < kAlonePerAxis * dimension;
     const bool looks_around =
         !is_alone && count < kDesignPerAxis * dimension && number % kDesignEvery == 1;
-    if (count < begin || looks_around || try_count > 0 || dimension == 0) {
+    if (count < count_first(problem_) || looks_around || try_count > 0 || dimension == 0) {
       return design_point(problem_.space, problem_.seed, number, try_count);
     }
     if (!is_alone && number % kParzenEvery == 0) {
@@ -164,7 +174,7 @@ class Bayes : public Sampler {
   std::vector<VectorXd> best_points_;
 };
 
-const Samplers::Add kAdd{
+const Samplers::Add kAddBayes{
     {"bayes", "Bayesian: a Gaussian process, expected improvement, aware of what is running",
      [](const Problem& problem) -> Result<std::unique_ptr<Sampler>> {
        return std::make_unique<Bayes>(problem, KEDGE_TRY(Samplers::make("method", "tpe", problem)));
