@@ -34,7 +34,7 @@ Outcome<void> need_parts(const Call& call) {
 }
 
 // The folder is in the address, the file's name in the body, with the client's own folders.
-Outcome<FilePlace> place_of(const Call& call) {
+Outcome<FilePlace> place_of_upload(const Call& call) {
   KEDGE_TRY(need_parts(call));
   const std::string local = KEDGE_TRY(call.fields.need_text("path"));
   const std::string name = local.substr(local.find_last_of('/') + 1);
@@ -46,8 +46,8 @@ Outcome<FilePlace> place_of(const Call& call) {
   return place;
 }
 
-Outcome<Response> create(const Call& call) {
-  KEDGE_TRY(place_of(call));
+Outcome<Response> create_upload(const Call& call) {
+  KEDGE_TRY(place_of_upload(call));
   const std::int64_t count = KEDGE_TRY(call.fields.need_integer("num_parts"));
   if (count < 1 || count > kMaxParts) {
     return refuse(fmt::format("num_parts must be 1 to {}, not {}", kMaxParts, count));
@@ -107,7 +107,7 @@ Outcome<std::vector<std::string>> read_parts(const Call& call, const FileOwner& 
 }
 
 Outcome<Response> complete(const Call& call) {
-  const FilePlace place = KEDGE_TRY(place_of(call));
+  const FilePlace place = KEDGE_TRY(place_of_upload(call));
   const FilePlace shelf = part_place(KEDGE_TRY(call.fields.need_text("upload_id")), "");
   const std::vector<std::string> parts = KEDGE_TRY(read_parts(call, shelf.owner));
   KEDGE_TRY(put_blob(call, place, [&]() -> Result<store::StoredBlob> {
@@ -123,7 +123,7 @@ Outcome<Response> complete(const Call& call) {
 }
 
 Outcome<Response> abandon(const Call& call) {
-  KEDGE_TRY(place_of(call));
+  KEDGE_TRY(place_of_upload(call));
   KEDGE_TRY(remove_files(call, part_place(KEDGE_TRY(call.fields.need_text("upload_id")), "")));
   return reply_empty();
 }
@@ -136,7 +136,7 @@ void add_artifact_part_calls(Calls& calls) {
   part.is_spooled = true;
   for (const std::string prefix : {"/api/2.0/mlflow-artifacts", "/ajax-api/2.0/mlflow-artifacts"}) {
     calls.add_raw(Method::Put, prefix + "/mpu/part/{upload}/{number}", part, put_part);
-    calls.add(Method::Post, prefix + "/mpu/create/{path...}", write_options(), create);
+    calls.add(Method::Post, prefix + "/mpu/create/{path...}", write_options(), create_upload);
     calls.add(Method::Post, prefix + "/mpu/complete/{path...}", write_options(), complete);
     calls.add(Method::Post, prefix + "/mpu/abort/{path...}", write_options(), abandon);
   }

@@ -25,7 +25,7 @@ Outcome<std::string> uri_of_run(const Call& call, const std::string& id) {
   return artifact_uri(*project, id);
 }
 
-Outcome<Response> get(const Call& call) {
+Outcome<Response> get_run_artifact(const Call& call) {
   const std::string path = KEDGE_TRY(check_path(KEDGE_TRY(call.fields.need_text("path"))));
   const std::string uri = KEDGE_TRY(uri_of_run(call, KEDGE_TRY(call.fields.need_run_id())));
   return send_file(call, KEDGE_TRY(locate_uri(call, uri, path)));
@@ -81,7 +81,7 @@ void add_artifact_view_calls(Calls& calls) {
   calls.read(Method::Get, "artifacts/list", list_artifacts);
   calls.read(Method::Post, "artifacts/presigned-upload-url", refuse_presigned);
   calls.read(Method::Post, "artifacts/presigned-download-url", refuse_presigned);
-  calls.add(Method::Get, "/get-artifact", read_options(), get);
+  calls.add(Method::Get, "/get-artifact", read_options(), get_run_artifact);
   server::RouteOptions options = write_options();
   options.is_spooled = true;
   options.max_body_bytes = 4 * kMaxUploadBytes;  // what is too large is told in MLflow's words

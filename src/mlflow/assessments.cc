@@ -27,7 +27,7 @@ json* find_in(json& info, const std::string& id) {
   return found == list->end() ? nullptr : &*found;
 }
 
-std::string not_found(const std::string& id, const std::string& trace) {
+std::string assessment_not_found(const std::string& id, const std::string& trace) {
   return fmt::format("Assessment with ID '{}' not found for trace '{}'", id, trace);
 }
 
@@ -53,7 +53,7 @@ Outcome<Fields> need_assessment(const Call& call) {
   return std::move(*fields);
 }
 
-Outcome<Response> create(const Call& call) {
+Outcome<Response> create_assessment(const Call& call) {
   const Fields fields = KEDGE_TRY(need_assessment(call));
   const std::string trace = KEDGE_TRY(load_id(call));
   const json made = KEDGE_TRY(read_assessment(fields, trace, to_ms(call.api.now_us())));
@@ -66,7 +66,7 @@ Outcome<Response> create(const Call& call) {
       const auto other = made.at("overrides").get<std::string>();
       json* overridden = find_in(info, other);
       if (overridden == nullptr) {
-        return fail(ErrorKind::NotFound, not_found(other, trace));
+        return fail(ErrorKind::NotFound, assessment_not_found(other, trace));
       }
       (*overridden)["valid"] = false;
     }
@@ -76,12 +76,12 @@ Outcome<Response> create(const Call& call) {
   return reply({{"assessment", made}});
 }
 
-Outcome<Response> get(const Call& call) {
+Outcome<Response> get_assessment(const Call& call) {
   const std::string& id = call.request.parameter("assessment_id");
   Trace trace = KEDGE_TRY(load_trace(call, call.request.parameter("trace_id")));
   const json* found = find_in(trace.info, id);
   if (found == nullptr) {
-    return refuse(Code::ResourceDoesNotExist, not_found(id, trace.id));
+    return refuse(Code::ResourceDoesNotExist, assessment_not_found(id, trace.id));
   }
   return reply({{"assessment", *found}});
 }
@@ -97,7 +97,7 @@ std::vector<std::string> read_mask(const std::string& text) {
 }
 
 // The parts that a mask names, as they are kept.
-Outcome<json> read_changes(const Call& call) {
+Outcome<json> read_assessment_changes(const Call& call) {
   const Fields fields = KEDGE_TRY(need_assessment(call));
   json changes = json::object();
   for (const std::string& name : read_mask(KEDGE_TRY(call.fields.need_text("update_mask")))) {
@@ -117,17 +117,17 @@ Outcome<json> read_changes(const Call& call) {
   return changes;
 }
 
-Outcome<Response> update(const Call& call) {
+Outcome<Response> update_assessment(const Call& call) {
   const std::string& id = call.request.parameter("assessment_id");
   const std::string trace = KEDGE_TRY(load_id(call));
-  json changes = KEDGE_TRY(read_changes(call));
+  json changes = KEDGE_TRY(read_assessment_changes(call));
   const json metadata = changes.value("metadata", json::object());
   changes.erase("metadata");
   json updated;
   KEDGE_TRY(call.state.traces.edit(trace, [&](json& info) -> Result<void> {
     json* found = find_in(info, id);
     if (found == nullptr) {
-      return fail(ErrorKind::NotFound, not_found(id, trace));
+      return fail(ErrorKind::NotFound, assessment_not_found(id, trace));
     }
     if (changes.contains("expectation") && !found->contains("expectation")) {
       return fail(ErrorKind::Usage, "Cannot update expectation value on a Feedback assessment.");
@@ -147,7 +147,7 @@ Outcome<Response> update(const Call& call) {
 }
 
 // One that is gone is no error. What it stood for is valid again.
-Outcome<Response> remove(const Call& call) {
+Outcome<Response> remove_assessment(const Call& call) {
   const std::string& id = call.request.parameter("assessment_id");
   const std::string trace = KEDGE_TRY(load_id(call));
   KEDGE_TRY(call.state.traces.edit(trace, [&](json& info) -> Result<void> {
@@ -199,10 +199,12 @@ Outcome<json> read_assessment(const Fields& fields, const std::string& trace_id,
 }
 
 void add_assessment_calls(Calls& calls) {
-  write_v3(calls, Method::Post, "traces/{trace_id}/assessments", create);
-  read_v3(calls, Method::Get, "traces/{trace_id}/assessments/{assessment_id}", get);
-  write_v3(calls, Method::Patch, "traces/{trace_id}/assessments/{assessment_id}", update);
-  write_v3(calls, Method::Delete, "traces/{trace_id}/assessments/{assessment_id}", remove);
+  write_v3(calls, Method::Post, "traces/{trace_id}/assessments", create_assessment);
+  read_v3(calls, Method::Get, "traces/{trace_id}/assessments/{assessment_id}", get_assessment);
+  write_v3(calls, Method::Patch, "traces/{trace_id}/assessments/{assessment_id}",
+           update_assessment);
+  write_v3(calls, Method::Delete, "traces/{trace_id}/assessments/{assessment_id}",
+           remove_assessment);
 }
 
 }  // namespace kedge::mlflow

@@ -19,11 +19,11 @@ using store::Database;
 using store::Object;
 using store::Objects;
 
-constexpr std::int64_t kUsualResults = 1000;
-constexpr std::int64_t kMostResults = 50'000;
+constexpr std::int64_t kUsualRecords = 1000;
+constexpr std::int64_t kMostRecords = 50'000;
 
 // A record is known by its inputs: the same again changes it.
-std::string name_of(const json& record) {
+std::string name_of_record(const json& record) {
   return sha256_of(server::dump(record.at("inputs")));  // keys are sorted
 }
 
@@ -79,7 +79,7 @@ Object make_record(const json& record, const std::string& dataset, std::int64_t 
   Object made{.kind = std::string(kRecordKind),
               .id = "dr-" + make_id(),
               .parent = dataset,
-              .name = name_of(record),
+              .name = name_of_record(record),
               .created_us = now_us};
   made.body = {{"dataset_record_id", made.id},  {"dataset_id", dataset},
                {"inputs", record.at("inputs")}, {"tags", record.value("tags", json::object())},
@@ -118,7 +118,7 @@ void merge_record(const json& record, json& body, std::int64_t now_us) {
   }
 }
 
-const char* type_of(const json& value) {
+const char* type_of_value(const json& value) {
   switch (value.type()) {
     case json::value_t::null:
       return "null";
@@ -155,13 +155,13 @@ void extend_schema(const json& record, json& body) {
     json& types = schema[part];
     if (!values->is_object()) {
       if (types.empty()) {
-        types = type_of(*values);
+        types = type_of_value(*values);
       }
       continue;
     }
     for (const auto& [key, value] : values->items()) {
       if (types.is_object()) {
-        types.emplace(key, type_of(value));
+        types.emplace(key, type_of_value(value));
       }
     }
   }
@@ -174,7 +174,7 @@ void set_profile(json& body, std::int64_t records) {
   }
 }
 
-Outcome<Response> put(const Call& call) {
+Outcome<Response> put_records(const Call& call) {
   const Object known = KEDGE_TRY(load_dataset(call, Need::Write));
   const auto records = KEDGE_TRY(read_records(call));
   std::int64_t inserted = 0;
@@ -187,7 +187,7 @@ Outcome<Response> put(const Call& call) {
     }
     const std::int64_t now_us = call.api.now_us();
     for (const json& record : records) {
-      auto before = KEDGE_TRY(objects.find_named(kRecordKind, known.id, name_of(record)));
+      auto before = KEDGE_TRY(objects.find_named(kRecordKind, known.id, name_of_record(record)));
       if (before) {
         merge_record(record, before->body, now_us);
       } else {
@@ -208,8 +208,8 @@ Outcome<Response> put(const Call& call) {
                 {"updated_count", static_cast<std::int64_t>(records.size()) - inserted}});
 }
 
-Outcome<Response> list(const Call& call) {
-  const Page page = KEDGE_TRY(read_page(call.fields, kUsualResults, kMostResults));
+Outcome<Response> list_records(const Call& call) {
+  const Page page = KEDGE_TRY(read_page(call.fields, kUsualRecords, kMostRecords));
   const Object dataset = KEDGE_TRY(load_dataset(call, Need::Read));
   auto records = KEDGE_TRY(list_objects(call, kRecordKind, dataset.id));
   json body = {{"records", json::array()}};
@@ -219,7 +219,7 @@ Outcome<Response> list(const Call& call) {
   return reply(body);
 }
 
-Outcome<Response> remove(const Call& call) {
+Outcome<Response> remove_records(const Call& call) {
   const Object known = KEDGE_TRY(load_dataset(call, Need::Write));
   const auto ids = KEDGE_TRY(call.fields.texts("dataset_record_ids"));
   std::int64_t removed = 0;
@@ -247,9 +247,9 @@ Outcome<Response> remove(const Call& call) {
 }  // namespace
 
 void add_dataset_record_calls(Calls& calls) {
-  write_v3(calls, Method::Post, "datasets/{dataset_id}/records", put);
-  read_v3(calls, Method::Get, "datasets/{dataset_id}/records", list);
-  write_v3(calls, Method::Delete, "datasets/{dataset_id}/records", remove);
+  write_v3(calls, Method::Post, "datasets/{dataset_id}/records", put_records);
+  read_v3(calls, Method::Get, "datasets/{dataset_id}/records", list_records);
+  write_v3(calls, Method::Delete, "datasets/{dataset_id}/records", remove_records);
 }
 
 }  // namespace kedge::mlflow

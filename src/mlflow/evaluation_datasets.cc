@@ -23,24 +23,24 @@ using store::Database;
 using store::Object;
 using store::Objects;
 
-constexpr std::int64_t kUsualResults = 1000;
-constexpr std::int64_t kMostResults = 50'000;
+constexpr std::int64_t kUsualDatasets = 1000;
+constexpr std::int64_t kMostDatasets = 50'000;
 
-constexpr auto kEntities = std::to_array<EntityName>({
+constexpr auto kDatasetEntities = std::to_array<EntityName>({
     {"attribute", Entity::Attribute},
     {"tags", Entity::Tag},
 });
-constexpr auto kAttributes = std::to_array<AttributeRule>({
+constexpr auto kDatasetAttributes = std::to_array<AttributeRule>({
     {.name = "created_by", .meaning = "created_by", .is_ordered_by = false},
     {.name = "created_time", .meaning = "created_time", .is_numeric = true},
     {.name = "last_update_time", .meaning = "last_update_time", .is_numeric = true},
     {.name = "last_updated_by", .meaning = "last_updated_by", .is_ordered_by = false},
     {.name = "name", .meaning = "name"},
 });
-constexpr Language kLanguage = {
-    .entities = kEntities,
+constexpr Language kDatasetLanguage = {
+    .entities = kDatasetEntities,
     .entity_hint = "Valid entity types are ('attribute', 'tags')",
-    .attributes = kAttributes,
+    .attributes = kDatasetAttributes,
     .list_keys = "[]",
     .is_quoting_clauses = false,
     .has_params_null = false,
@@ -85,7 +85,7 @@ Outcome<std::vector<std::string>> read_experiments(const Call& call) {
   return ids;
 }
 
-Outcome<Response> create(const Call& call) {
+Outcome<Response> create_dataset(const Call& call) {
   const std::string name = KEDGE_TRY(call.fields.need_text("name"));
   const std::string tags = KEDGE_TRY(call.fields.text("tags"));
   const std::int64_t now_us = call.api.now_us();
@@ -110,7 +110,7 @@ Outcome<Response> create(const Call& call) {
   return reply({{"dataset", render_dataset(dataset)}});
 }
 
-Outcome<Response> get(const Call& call) {
+Outcome<Response> get_dataset(const Call& call) {
   return reply({{"dataset", render_dataset(KEDGE_TRY(load_dataset(call, Need::Read)))}});
 }
 
@@ -123,7 +123,7 @@ Outcome<bool> is_there(const Call& call) {
   return dataset.has_value();
 }
 
-Outcome<Response> remove(const Call& call) {
+Outcome<Response> remove_dataset(const Call& call) {
   if (KEDGE_TRY(is_there(call))) {
     const std::string& id = call.request.parameter("dataset_id");
     KEDGE_TRY(call.api.store.change([&](Database& database) -> Result<void> {
@@ -135,24 +135,25 @@ Outcome<Response> remove(const Call& call) {
   return reply_empty();
 }
 
-Outcome<Object> edit(const Call& call, const std::function<Result<void>(json& body)>& change) {
+Outcome<Object> edit_dataset(const Call& call,
+                             const std::function<Result<void>(json& body)>& change) {
   const std::string& id = call.request.parameter("dataset_id");
   return KEDGE_TRY(edit_object(call, kDatasetKind, id, dataset_not_found(id), change));
 }
 
-Outcome<Response> set_tags(const Call& call) {
+Outcome<Response> set_dataset_tags(const Call& call) {
   const json tags = KEDGE_TRY(read_tags_text(KEDGE_TRY(call.fields.need_text("tags"))));
   KEDGE_TRY(load_dataset(call, Need::Write));
-  KEDGE_TRY(edit(call, [&](json& body) -> Result<void> {
+  KEDGE_TRY(edit_dataset(call, [&](json& body) -> Result<void> {
     body["tags"].update(tags);
     return {};
   }));
   return reply_empty();
 }
 
-Outcome<Response> delete_tag(const Call& call) {
+Outcome<Response> delete_dataset_tag(const Call& call) {
   if (KEDGE_TRY(is_there(call))) {
-    KEDGE_TRY(edit(call, [&](json& body) -> Result<void> {
+    KEDGE_TRY(edit_dataset(call, [&](json& body) -> Result<void> {
       body["tags"].erase(call.request.parameter("key"));
       return {};
     }));
@@ -172,7 +173,7 @@ Outcome<Response> list_experiments(const Call& call) {
 Outcome<Response> add_experiments(const Call& call) {
   KEDGE_TRY(load_dataset(call, Need::Write));
   const auto added = KEDGE_TRY(read_experiments(call));
-  const Object dataset = KEDGE_TRY(edit(call, [&](json& body) -> Result<void> {
+  const Object dataset = KEDGE_TRY(edit_dataset(call, [&](json& body) -> Result<void> {
     json& ids = body["experiment_ids"];
     for (const std::string& id : added) {
       if (std::ranges::find(ids, json(id)) == ids.end()) {
@@ -188,7 +189,7 @@ Outcome<Response> add_experiments(const Call& call) {
 Outcome<Response> remove_experiments(const Call& call) {
   KEDGE_TRY(load_dataset(call, Need::Write));
   const auto removed = KEDGE_TRY(call.fields.texts("experiment_ids"));
-  const Object dataset = KEDGE_TRY(edit(call, [&](json& body) -> Result<void> {
+  const Object dataset = KEDGE_TRY(edit_dataset(call, [&](json& body) -> Result<void> {
     const auto is_removed = [&](const json& id) {
       return std::ranges::find(removed, id.get<std::string>()) != removed.end();
     };
@@ -200,7 +201,7 @@ Outcome<Response> remove_experiments(const Call& call) {
   return reply({{"dataset", render_dataset(dataset)}});
 }
 
-bool matches(const Clause& clause, const json& body) {
+bool matches_dataset(const Clause& clause, const json& body) {
   if (clause.is_numeric) {
     return matches_number(clause, body.at(clause.key).get<double>());
   }
@@ -214,10 +215,10 @@ bool belongs_to(const json& body, const std::vector<std::string>& experiments) {
          });
 }
 
-Outcome<std::vector<OrderTerm>> read_order(const Call& call) {
+Outcome<std::vector<OrderTerm>> read_dataset_order(const Call& call) {
   std::vector<OrderTerm> order;
   for (const std::string& text : KEDGE_TRY(call.fields.texts("order_by"))) {
-    order.push_back(KEDGE_TRY(parse_order(text, kLanguage)));
+    order.push_back(KEDGE_TRY(parse_order(text, kDatasetLanguage)));
     if (order.back().entity != Entity::Attribute) {
       return refuse("Invalid order_by entity: tag");
     }
@@ -229,17 +230,18 @@ Outcome<std::vector<OrderTerm>> read_order(const Call& call) {
   return order;
 }
 
-Outcome<Response> search(const Call& call) {
-  const Page page = KEDGE_TRY(read_page(call.fields, kUsualResults, kMostResults));
+Outcome<Response> search_evaluation_datasets(const Call& call) {
+  const Page page = KEDGE_TRY(read_page(call.fields, kUsualDatasets, kMostDatasets));
   const auto experiments = KEDGE_TRY(call.fields.texts("experiment_ids"));
   const auto clauses =
-      KEDGE_TRY(parse_filter(KEDGE_TRY(call.fields.text("filter_string")), kLanguage));
-  const auto order = KEDGE_TRY(read_order(call));
+      KEDGE_TRY(parse_filter(KEDGE_TRY(call.fields.text("filter_string")), kDatasetLanguage));
+  const auto order = KEDGE_TRY(read_dataset_order(call));
   auto datasets = KEDGE_TRY(list_objects(call, kDatasetKind));
   std::erase_if(datasets, [&](const Object& dataset) {
     return !may(call, dataset, Need::Read) || !belongs_to(dataset.body, experiments) ||
-           !std::ranges::all_of(
-               clauses, [&](const Clause& clause) { return matches(clause, dataset.body); });
+           !std::ranges::all_of(clauses, [&](const Clause& clause) {
+             return matches_dataset(clause, dataset.body);
+           });
   });
   std::ranges::stable_sort(datasets, [&](const Object& a, const Object& b) {
     for (const OrderTerm& term : order) {
@@ -298,13 +300,13 @@ void mark_changed(json& body, std::int64_t now_us) {
 }
 
 void add_evaluation_dataset_calls(Calls& calls) {
-  write_v3(calls, Method::Post, "datasets/create", create);
-  read_v3(calls, Method::Post, "datasets/search", search);
-  read_v3(calls, Method::Get, "datasets/search", search);
-  read_v3(calls, Method::Get, "datasets/{dataset_id}", get);
-  write_v3(calls, Method::Delete, "datasets/{dataset_id}", remove);
-  write_v3(calls, Method::Patch, "datasets/{dataset_id}/tags", set_tags);
-  write_v3(calls, Method::Delete, "datasets/{dataset_id}/tags/{key}", delete_tag);
+  write_v3(calls, Method::Post, "datasets/create", create_dataset);
+  read_v3(calls, Method::Post, "datasets/search", search_evaluation_datasets);
+  read_v3(calls, Method::Get, "datasets/search", search_evaluation_datasets);
+  read_v3(calls, Method::Get, "datasets/{dataset_id}", get_dataset);
+  write_v3(calls, Method::Delete, "datasets/{dataset_id}", remove_dataset);
+  write_v3(calls, Method::Patch, "datasets/{dataset_id}/tags", set_dataset_tags);
+  write_v3(calls, Method::Delete, "datasets/{dataset_id}/tags/{key}", delete_dataset_tag);
   read_v3(calls, Method::Get, "datasets/{dataset_id}/experiment-ids", list_experiments);
   write_v3(calls, Method::Post, "datasets/{dataset_id}/add-experiments", add_experiments);
   write_v3(calls, Method::Post, "datasets/{dataset_id}/remove-experiments", remove_experiments);

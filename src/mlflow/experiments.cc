@@ -1,7 +1,6 @@
 #include "mlflow/internal/experiments.h"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <utility>
 
@@ -19,10 +18,7 @@ namespace {
 using server::Method;
 using server::Response;
 
-constexpr std::int64_t kMostResults = 50'000;
-
-constexpr auto kViews =
-    std::to_array<EnumName>({{"ACTIVE_ONLY", 1}, {"DELETED_ONLY", 2}, {"ALL", 3}});
+constexpr std::int64_t kMostFoundExperiments = 50'000;
 
 nlohmann::json render_experiment(const store::Project& project) {
   nlohmann::json body = {{"experiment_id", std::to_string(project.id)},
@@ -78,7 +74,7 @@ Outcome<void> check_tags(const KeyValues& tags) {
   return {};
 }
 
-Outcome<Response> create(const Call& call) {
+Outcome<Response> create_experiment(const Call& call) {
   store::ProjectDraft draft;
   draft.name = KEDGE_TRY(call.fields.need_text("name"));
   draft.artifact_root = KEDGE_TRY(read_location(call.fields));
@@ -116,7 +112,7 @@ Outcome<Response> get_by_name(const Call& call) {
   return reply({{"experiment", render_experiment(*project)}});
 }
 
-Outcome<Response> set_deleted(const Call& call, bool is_deleted) {
+Outcome<Response> set_experiment_deleted(const Call& call, bool is_deleted) {
   const auto project = KEDGE_TRY(load_experiment(call));
   if ((project.deleted_us != 0) == is_deleted) {
     return std::unexpected(no_experiment(std::to_string(project.id)));
@@ -127,15 +123,15 @@ Outcome<Response> set_deleted(const Call& call, bool is_deleted) {
   return reply_empty();
 }
 
-Outcome<Response> remove(const Call& call) {
-  return set_deleted(call, true);
+Outcome<Response> remove_experiment(const Call& call) {
+  return set_experiment_deleted(call, true);
 }
 
-Outcome<Response> restore(const Call& call) {
-  return set_deleted(call, false);
+Outcome<Response> restore_experiment(const Call& call) {
+  return set_experiment_deleted(call, false);
 }
 
-Outcome<Response> update(const Call& call) {
+Outcome<Response> update_experiment(const Call& call) {
   const auto project = KEDGE_TRY(load_experiment(call));
   const std::string name = KEDGE_TRY(call.fields.text("new_name"));
   if (name.empty()) {
@@ -156,7 +152,7 @@ Outcome<Response> update(const Call& call) {
   return reply_empty();
 }
 
-Outcome<Response> set_tag(const Call& call) {
+Outcome<Response> set_experiment_tag(const Call& call) {
   const auto project = KEDGE_TRY(load_experiment(call));
   const std::string key = KEDGE_TRY(call.fields.need_text("key"));
   const std::string value = KEDGE_TRY(call.fields.text("value"));
@@ -167,7 +163,7 @@ Outcome<Response> set_tag(const Call& call) {
   return reply_empty();
 }
 
-Outcome<Response> delete_tag(const Call& call) {
+Outcome<Response> delete_experiment_tag(const Call& call) {
   const auto project = KEDGE_TRY(load_experiment(call));
   const std::string key = KEDGE_TRY(call.fields.need_text("key"));
   KEDGE_TRY(check_active(project));
@@ -180,7 +176,7 @@ Outcome<Response> delete_tag(const Call& call) {
   return reply_empty();
 }
 
-bool matches(const store::Project& project, const Clause& clause) {
+bool matches_experiment(const store::Project& project, const Clause& clause) {
   if (clause.entity == Entity::Tag) {
     const auto found = project.labels.find(clause.key);
     return matches_text(clause, found == project.labels.end()
@@ -196,7 +192,7 @@ bool matches(const store::Project& project, const Clause& clause) {
 }
 
 // Below 0: `a` comes first.
-int compare(const store::Project& a, const store::Project& b, const std::string& key) {
+int compare_experiments(const store::Project& a, const store::Project& b, const std::string& key) {
   const auto sign = [](auto left, auto right) { return left < right ? -1 : left > right ? 1 : 0; };
   if (key == "name") {
     return sign(a.name.compare(b.name), 0);
@@ -208,7 +204,7 @@ int compare(const store::Project& a, const store::Project& b, const std::string&
                                 : sign(to_ms(a.changed_us), to_ms(b.changed_us));
 }
 
-Outcome<std::vector<OrderTerm>> read_order(const Fields& fields) {
+Outcome<std::vector<OrderTerm>> read_experiment_order(const Fields& fields) {
   std::vector<OrderTerm> terms;
   for (const std::string& text : KEDGE_TRY(fields.texts("order_by"))) {
     terms.push_back(KEDGE_TRY(parse_order(text, kExperimentLanguage)));
@@ -225,22 +221,22 @@ Outcome<std::vector<OrderTerm>> read_order(const Fields& fields) {
   return terms;
 }
 
-Outcome<Response> search(const Call& call) {
-  const Page page = KEDGE_TRY(read_page(call.fields, 0, kMostResults));
-  const int view = KEDGE_TRY(call.fields.enumerated("view_type", kViews, 1));
+Outcome<Response> search_experiments(const Call& call) {
+  const Page page = KEDGE_TRY(read_page(call.fields, 0, kMostFoundExperiments));
+  const int view = KEDGE_TRY(call.fields.enumerated("view_type", kLifecycleViews, 1));
   const auto clauses =
       KEDGE_TRY(parse_filter(KEDGE_TRY(call.fields.text("filter")), kExperimentLanguage));
-  const auto terms = KEDGE_TRY(read_order(call.fields));
+  const auto terms = KEDGE_TRY(read_experiment_order(call.fields));
   std::vector<store::Project> projects = call.api.store.list_projects();
   std::erase_if(projects, [&](const store::Project& project) {
     const bool is_shown = view == 3 || (project.deleted_us != 0) == (view == 2);
     return !is_shown || !check_access(call, project.name) ||
-           !std::ranges::all_of(clauses,
-                                [&](const Clause& clause) { return matches(project, clause); });
+           !std::ranges::all_of(
+               clauses, [&](const Clause& clause) { return matches_experiment(project, clause); });
   });
   std::ranges::sort(projects, [&](const store::Project& a, const store::Project& b) {
     for (const OrderTerm& term : terms) {
-      if (const int order = compare(a, b, term.key); order != 0) {
+      if (const int order = compare_experiments(a, b, term.key); order != 0) {
         return (order < 0) == term.is_ascending;
       }
     }
@@ -306,16 +302,16 @@ Outcome<void> check_active(const store::Project& project) {
 }
 
 void add_experiment_calls(Calls& calls) {
-  calls.write(Method::Post, "experiments/create", create);
+  calls.write(Method::Post, "experiments/create", create_experiment);
   calls.read(Method::Get, "experiments/get", get_experiment);
   calls.read(Method::Get, "experiments/get-by-name", get_by_name);
-  calls.write(Method::Post, "experiments/delete", remove);
-  calls.write(Method::Post, "experiments/restore", restore);
-  calls.write(Method::Post, "experiments/update", update);
-  calls.write(Method::Post, "experiments/set-experiment-tag", set_tag);
-  calls.write(Method::Post, "experiments/delete-experiment-tag", delete_tag);
-  calls.read(Method::Post, "experiments/search", search);
-  calls.read(Method::Get, "experiments/search", search);
+  calls.write(Method::Post, "experiments/delete", remove_experiment);
+  calls.write(Method::Post, "experiments/restore", restore_experiment);
+  calls.write(Method::Post, "experiments/update", update_experiment);
+  calls.write(Method::Post, "experiments/set-experiment-tag", set_experiment_tag);
+  calls.write(Method::Post, "experiments/delete-experiment-tag", delete_experiment_tag);
+  calls.read(Method::Post, "experiments/search", search_experiments);
+  calls.read(Method::Get, "experiments/search", search_experiments);
 }
 
 }  // namespace kedge::mlflow

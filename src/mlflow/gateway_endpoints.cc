@@ -125,7 +125,7 @@ Outcome<json> render_mapping(const Call& call, json mapping) {
   return mapping;
 }
 
-Outcome<json> render(const Call& call, const Object& endpoint) {
+Outcome<json> render_endpoint(const Call& call, const Object& endpoint) {
   json shown = endpoint.body;
   for (json& mapping : shown["model_mappings"]) {
     mapping = KEDGE_TRY(render_mapping(call, std::move(mapping)));
@@ -138,15 +138,15 @@ Outcome<json> render(const Call& call, const Object& endpoint) {
   return shown;
 }
 
-Outcome<Response> answer(const Call& call, const Object& endpoint) {
-  return reply({{"endpoint", KEDGE_TRY(render(call, endpoint))}});
+Outcome<Response> reply_endpoint(const Call& call, const Object& endpoint) {
+  return reply({{"endpoint", KEDGE_TRY(render_endpoint(call, endpoint))}});
 }
 
 Outcome<Object> load_endpoint(const Call& call) {
   return load_gateway(call, kEndpointKey, KEDGE_TRY(call.fields.need_text("endpoint_id")));
 }
 
-Outcome<Response> create(const Call& call) {
+Outcome<Response> create_endpoint(const Call& call) {
   Object endpoint{.kind = std::string(kEndpointKind),
                   .id = "e-" + make_id(),
                   .name = KEDGE_TRY(call.fields.need_text("name")),
@@ -163,14 +163,14 @@ Outcome<Response> create(const Call& call) {
                         {"tags", json::object()}});
   endpoint.body.update(KEDGE_TRY(read_facts(call, endpoint)));
   KEDGE_TRY(put_named(call, kEndpointKey, endpoint));
-  return answer(call, endpoint);
+  return reply_endpoint(call, endpoint);
 }
 
-Outcome<Response> get(const Call& call) {
-  return answer(call, KEDGE_TRY(load_gateway(call, kEndpointKey)));
+Outcome<Response> get_endpoint(const Call& call) {
+  return reply_endpoint(call, KEDGE_TRY(load_gateway(call, kEndpointKey)));
 }
 
-Outcome<Response> update(const Call& call) {
+Outcome<Response> update_endpoint(const Call& call) {
   Object endpoint = KEDGE_TRY(load_endpoint(call));
   if (const std::string name = KEDGE_TRY(call.fields.text("name")); !name.empty()) {
     KEDGE_TRY(check_name(name));
@@ -181,10 +181,11 @@ Outcome<Response> update(const Call& call) {
   if (json mappings = KEDGE_TRY(read_mappings(call, endpoint.id)); !mappings.empty()) {
     changes["model_mappings"] = std::move(mappings);
   }
-  return answer(call, KEDGE_TRY(update_named(call, kEndpointKey, endpoint.id, std::move(changes))));
+  return reply_endpoint(
+      call, KEDGE_TRY(update_named(call, kEndpointKey, endpoint.id, std::move(changes))));
 }
 
-Outcome<Response> remove(const Call& call) {
+Outcome<Response> remove_endpoint(const Call& call) {
   const std::string id = KEDGE_TRY(load_endpoint(call)).id;
   KEDGE_TRY(call.api.store.change([&](Database& database) -> Result<void> {
     Objects objects(database);
@@ -194,7 +195,7 @@ Outcome<Response> remove(const Call& call) {
   return reply_empty();
 }
 
-Outcome<Response> list(const Call& call) {
+Outcome<Response> list_endpoints(const Call& call) {
   const std::string provider = KEDGE_TRY(call.fields.text("provider"));
   const std::string secret = KEDGE_TRY(call.fields.text("secret_id"));
   const auto is_meant = [&](const json& mapping) {
@@ -204,7 +205,7 @@ Outcome<Response> list(const Call& call) {
   };
   json body = json::object();
   for (const Object& endpoint : KEDGE_TRY(list_objects(call, kEndpointKind))) {
-    json shown = KEDGE_TRY(render(call, endpoint));
+    json shown = KEDGE_TRY(render_endpoint(call, endpoint));
     if (std::ranges::any_of(shown["model_mappings"], is_meant)) {
       body["endpoints"].push_back(std::move(shown));
     }
@@ -213,7 +214,8 @@ Outcome<Response> list(const Call& call) {
 }
 
 // An edit of the endpoint that the call names.
-Outcome<Object> edit(const Call& call, const std::function<Result<void>(json& body)>& change) {
+Outcome<Object> edit_endpoint(const Call& call,
+                              const std::function<Result<void>(json& body)>& change) {
   const std::string id = KEDGE_TRY(load_endpoint(call)).id;
   return KEDGE_TRY(edit_object(call, kEndpointKind, id, "GatewayEndpoint not found", change));
 }
@@ -229,7 +231,7 @@ Outcome<Response> attach(const Call& call) {
     return other.at("model_definition_id") == mapping.at("model_definition_id");
   };
   bool is_there = false;
-  KEDGE_TRY(edit(call, [&](json& body) -> Result<void> {
+  KEDGE_TRY(edit_endpoint(call, [&](json& body) -> Result<void> {
     is_there = std::ranges::any_of(body["model_mappings"], is_same);
     if (!is_there) {
       body["model_mappings"].push_back(mapping);
@@ -244,7 +246,7 @@ Outcome<Response> attach(const Call& call) {
 
 Outcome<Response> detach(const Call& call) {
   const std::string model = KEDGE_TRY(call.fields.need_text("model_definition_id"));
-  KEDGE_TRY(edit(call, [&](json& body) -> Result<void> {
+  KEDGE_TRY(edit_endpoint(call, [&](json& body) -> Result<void> {
     const auto removed = std::erase_if(
         body["model_mappings"].get_ref<json::array_t&>(),
         [&](const json& mapping) { return mapping.at("model_definition_id") == model; });
@@ -256,19 +258,19 @@ Outcome<Response> detach(const Call& call) {
   return reply_empty();
 }
 
-Outcome<Response> set_tag(const Call& call) {
+Outcome<Response> set_endpoint_tag(const Call& call) {
   const std::string key = KEDGE_TRY(call.fields.need_text("key"));
   const std::string value = KEDGE_TRY(call.fields.text("value"));
-  KEDGE_TRY(edit(call, [&](json& body) -> Result<void> {
+  KEDGE_TRY(edit_endpoint(call, [&](json& body) -> Result<void> {
     body["tags"][key] = value;
     return {};
   }));
   return reply_empty();
 }
 
-Outcome<Response> delete_tag(const Call& call) {
+Outcome<Response> delete_endpoint_tag(const Call& call) {
   const std::string key = KEDGE_TRY(call.fields.need_text("key"));
-  KEDGE_TRY(edit(call, [&](json& body) -> Result<void> {
+  KEDGE_TRY(edit_endpoint(call, [&](json& body) -> Result<void> {
     body["tags"].erase(key);
     return {};
   }));
@@ -324,15 +326,15 @@ Outcome<Response> list_bindings(const Call& call) {
 }  // namespace
 
 void add_gateway_endpoint_calls(Calls& calls) {
-  write_gateway(calls, Method::Post, "endpoints/create", create);
-  read_gateway(calls, Method::Get, "endpoints/get", get);
-  write_gateway(calls, Method::Post, "endpoints/update", update);
-  write_gateway(calls, Method::Delete, "endpoints/delete", remove);
-  read_gateway(calls, Method::Get, "endpoints/list", list);
+  write_gateway(calls, Method::Post, "endpoints/create", create_endpoint);
+  read_gateway(calls, Method::Get, "endpoints/get", get_endpoint);
+  write_gateway(calls, Method::Post, "endpoints/update", update_endpoint);
+  write_gateway(calls, Method::Delete, "endpoints/delete", remove_endpoint);
+  read_gateway(calls, Method::Get, "endpoints/list", list_endpoints);
   write_gateway(calls, Method::Post, "endpoints/models/attach", attach);
   write_gateway(calls, Method::Post, "endpoints/models/detach", detach);
-  write_gateway(calls, Method::Post, "endpoints/set-tag", set_tag);
-  write_gateway(calls, Method::Delete, "endpoints/delete-tag", delete_tag);
+  write_gateway(calls, Method::Post, "endpoints/set-tag", set_endpoint_tag);
+  write_gateway(calls, Method::Delete, "endpoints/delete-tag", delete_endpoint_tag);
   write_gateway(calls, Method::Post, "endpoints/bindings/create", bind);
   write_gateway(calls, Method::Delete, "endpoints/bindings/delete", unbind);
   read_gateway(calls, Method::Get, "endpoints/bindings/list", list_bindings);

@@ -20,11 +20,11 @@ Outcome<Object> load_model(const Call& call) {
   return load_gateway(call, kModelKey, KEDGE_TRY(call.fields.need_text("model_definition_id")));
 }
 
-Outcome<Response> answer(const Call& call, const Object& model) {
+Outcome<Response> reply_model_definition(const Call& call, const Object& model) {
   return reply({{"model_definition", KEDGE_TRY(render_model(call, model))}});
 }
 
-Outcome<Response> create(const Call& call) {
+Outcome<Response> create_model_definition(const Call& call) {
   const std::string name = KEDGE_TRY(call.fields.need_text("name"));
   const std::string secret = KEDGE_TRY(call.fields.need_text("secret_id"));
   const std::string provider = KEDGE_TRY(call.fields.need_text("provider"));
@@ -41,14 +41,14 @@ Outcome<Response> create(const Call& call) {
                      {"provider", provider},
                      {"model_name", model_name}});
   KEDGE_TRY(put_named(call, kModelKey, model));
-  return answer(call, model);
+  return reply_model_definition(call, model);
 }
 
-Outcome<Response> get(const Call& call) {
-  return answer(call, KEDGE_TRY(load_gateway(call, kModelKey)));
+Outcome<Response> get_model_definition(const Call& call) {
+  return reply_model_definition(call, KEDGE_TRY(load_gateway(call, kModelKey)));
 }
 
-Outcome<Response> list(const Call& call) {
+Outcome<Response> list_model_definitions(const Call& call) {
   const std::string provider = KEDGE_TRY(call.fields.text("provider"));
   const std::string secret = KEDGE_TRY(call.fields.text("secret_id"));
   json body = json::object();
@@ -62,7 +62,7 @@ Outcome<Response> list(const Call& call) {
   return reply(body);
 }
 
-Outcome<Response> update(const Call& call) {
+Outcome<Response> update_model_definition(const Call& call) {
   const std::string id = KEDGE_TRY(load_model(call)).id;
   json changes = json::object();
   for (const char* field : {"name", "secret_id", "provider", "model_name"}) {
@@ -73,7 +73,8 @@ Outcome<Response> update(const Call& call) {
   if (changes.contains("secret_id")) {
     KEDGE_TRY(load_gateway(call, kSecretKey, changes["secret_id"].get<std::string>()));
   }
-  return answer(call, KEDGE_TRY(update_named(call, kModelKey, id, std::move(changes))));
+  return reply_model_definition(call,
+                                KEDGE_TRY(update_named(call, kModelKey, id, std::move(changes))));
 }
 
 bool uses(const Object& endpoint, const std::string& model) {
@@ -82,7 +83,7 @@ bool uses(const Object& endpoint, const std::string& model) {
   });
 }
 
-Outcome<Response> remove(const Call& call) {
+Outcome<Response> remove_model_definition(const Call& call) {
   const std::string id = KEDGE_TRY(load_model(call)).id;
   bool is_used = false;
   KEDGE_TRY(call.api.store.change([&](Database& database) -> Result<void> {
@@ -114,11 +115,11 @@ Outcome<json> render_model(const Call& call, const Object& model) {
 }
 
 void add_gateway_model_calls(Calls& calls) {
-  write_gateway(calls, Method::Post, "model-definitions/create", create);
-  read_gateway(calls, Method::Get, "model-definitions/get", get);
-  read_gateway(calls, Method::Get, "model-definitions/list", list);
-  write_gateway(calls, Method::Post, "model-definitions/update", update);
-  write_gateway(calls, Method::Delete, "model-definitions/delete", remove);
+  write_gateway(calls, Method::Post, "model-definitions/create", create_model_definition);
+  read_gateway(calls, Method::Get, "model-definitions/get", get_model_definition);
+  read_gateway(calls, Method::Get, "model-definitions/list", list_model_definitions);
+  write_gateway(calls, Method::Post, "model-definitions/update", update_model_definition);
+  write_gateway(calls, Method::Delete, "model-definitions/delete", remove_model_definition);
 }
 
 }  // namespace kedge::mlflow

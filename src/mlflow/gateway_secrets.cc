@@ -104,7 +104,7 @@ void set_auth(const std::optional<json>& auth, json& body) {
   }
 }
 
-Outcome<Response> create(const Call& call) {
+Outcome<Response> create_secret(const Call& call) {
   const std::string name = KEDGE_TRY(call.fields.need_text("secret_name"));
   const auto values = KEDGE_TRY(read_map(call, "secret_value"));
   if (!values || values->empty()) {
@@ -127,11 +127,11 @@ Outcome<Response> create(const Call& call) {
   return reply({{"secret", secret.body["shown"]}});
 }
 
-Outcome<Response> get(const Call& call) {
+Outcome<Response> get_secret(const Call& call) {
   return reply({{"secret", KEDGE_TRY(load_gateway(call, kSecretKey)).body["shown"]}});
 }
 
-Outcome<Response> update(const Call& call) {
+Outcome<Response> update_secret(const Call& call) {
   const std::string id =
       KEDGE_TRY(load_gateway(call, kSecretKey, KEDGE_TRY(call.fields.need_text("secret_id")))).id;
   std::optional<Sealed> sealed;
@@ -153,14 +153,14 @@ Outcome<Response> update(const Call& call) {
   return reply({{"secret", secret.body["shown"]}});
 }
 
-Outcome<Response> remove(const Call& call) {
+Outcome<Response> remove_secret(const Call& call) {
   const Object secret =
       KEDGE_TRY(load_gateway(call, kSecretKey, KEDGE_TRY(call.fields.need_text("secret_id"))));
   KEDGE_TRY(remove_object(call, kSecretKind, secret.id));
   return reply_empty();
 }
 
-Outcome<Response> list(const Call& call) {
+Outcome<Response> list_secrets(const Call& call) {
   const std::string provider = KEDGE_TRY(call.fields.text("provider"));
   json body = json::object();
   for (Object& secret : KEDGE_TRY(list_objects(call, kSecretKind))) {
@@ -180,11 +180,11 @@ Outcome<Response> config(const Call& /*call*/) {
 }  // namespace
 
 void add_gateway_secret_calls(Calls& calls) {
-  write_gateway(calls, Method::Post, "secrets/create", create);
-  write_gateway(calls, Method::Get, "secrets/get", get);
-  write_gateway(calls, Method::Post, "secrets/update", update);
-  write_gateway(calls, Method::Delete, "secrets/delete", remove);
-  write_gateway(calls, Method::Get, "secrets/list", list);
+  write_gateway(calls, Method::Post, "secrets/create", create_secret);
+  write_gateway(calls, Method::Get, "secrets/get", get_secret);
+  write_gateway(calls, Method::Post, "secrets/update", update_secret);
+  write_gateway(calls, Method::Delete, "secrets/delete", remove_secret);
+  write_gateway(calls, Method::Get, "secrets/list", list_secrets);
   read_gateway(calls, Method::Get, "secrets/config", config);
 }
 

@@ -13,18 +13,18 @@ using server::Response;
 // What clients take for the server's version: they look for what it can do, not for who it is.
 constexpr std::string_view kVersion = "3.17.0";
 
-Response plain(std::string_view text) {
+Response reply_plain_text(std::string_view text) {
   Response response{.body = text};
   response.headers.add("Content-Type", "text/plain; charset=utf-8");
   return response;
 }
 
 Outcome<Response> health(const Call&) {
-  return plain("OK");
+  return reply_plain_text("OK");
 }
 
 Outcome<Response> version(const Call&) {
-  return plain(kVersion);
+  return reply_plain_text(kVersion);
 }
 
 Outcome<Response> server_info(const Call& call) {

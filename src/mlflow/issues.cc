@@ -25,30 +25,31 @@ using server::Response;
 using store::Object;
 
 constexpr std::string_view kKind = "mlflow.issue";
-constexpr std::int64_t kUsualResults = 100;
-constexpr std::int64_t kMostResults = 50'000;
+constexpr std::int64_t kUsualIssues = 100;
+constexpr std::int64_t kMostIssues = 50'000;
 
-constexpr auto kStatuses = std::to_array<std::string_view>({"pending", "rejected", "resolved"});
+constexpr auto kIssueStatuses =
+    std::to_array<std::string_view>({"pending", "rejected", "resolved"});
 // The worst last.
 constexpr auto kSeverities =
     std::to_array<std::string_view>({"not_an_issue", "low", "medium", "high"});
 
-constexpr auto kEntities = std::to_array<EntityName>({{"attribute", Entity::Attribute}});
-constexpr auto kAttributes = std::to_array<AttributeRule>({
+constexpr auto kIssueEntities = std::to_array<EntityName>({{"attribute", Entity::Attribute}});
+constexpr auto kIssueAttributes = std::to_array<AttributeRule>({
     {.name = "source_run_id", .meaning = "source_run_id"},
     {.name = "status", .meaning = "status"},
 });
-constexpr Language kLanguage = {
-    .entities = kEntities,
+constexpr Language kIssueLanguage = {
+    .entities = kIssueEntities,
     .entity_hint = "Valid entity types are ('attribute')",
-    .attributes = kAttributes,
+    .attributes = kIssueAttributes,
     .list_keys = "[]",
     .is_quoting_clauses = false,
     .has_params_null = false,
     .has_tags_null = false,
 };
 
-std::string not_found(const std::string& id) {
+std::string issue_not_found(const std::string& id) {
   return fmt::format("Issue with ID '{}' not found", id);
 }
 
@@ -56,7 +57,7 @@ Outcome<Object> load_issue(const Call& call) {
   const std::string& id = call.request.parameter("issue_id");
   auto issue = KEDGE_TRY(find_object(call, kKind, id));
   if (!issue) {
-    return refuse(Code::ResourceDoesNotExist, not_found(id));
+    return refuse(Code::ResourceDoesNotExist, issue_not_found(id));
   }
   KEDGE_TRY(load_experiment(call, issue->parent));
   return std::move(*issue);
@@ -75,14 +76,14 @@ Outcome<std::optional<std::string>> read_word(const Call& call, const char* fiel
 }
 
 // What both calls may give.
-Outcome<json> read_changes(const Call& call) {
+Outcome<json> read_issue_changes(const Call& call) {
   json changes = json::object();
   for (const char* field : {"name", "description"}) {
     if (const auto text = KEDGE_TRY(call.fields.find_text(field)); text && !text->empty()) {
       changes[field] = *text;
     }
   }
-  if (const auto status = KEDGE_TRY(read_word(call, "status", kStatuses, "IssueStatus"))) {
+  if (const auto status = KEDGE_TRY(read_word(call, "status", kIssueStatuses, "IssueStatus"))) {
     changes["status"] = *status;
   }
   if (const auto word = KEDGE_TRY(read_word(call, "severity", kSeverities, "IssueSeverity"))) {
@@ -91,7 +92,7 @@ Outcome<json> read_changes(const Call& call) {
   return changes;
 }
 
-Outcome<Response> create(const Call& call) {
+Outcome<Response> create_issue(const Call& call) {
   KEDGE_TRY(call.fields.need_text("name"));
   KEDGE_TRY(call.fields.need_text("description"));
   const auto project = KEDGE_TRY(load_experiment(call));
@@ -102,7 +103,7 @@ Outcome<Response> create(const Call& call) {
                .project = project.id,
                .parent = std::to_string(project.id),
                .created_us = now_us,
-               .body = KEDGE_TRY(read_changes(call))};
+               .body = KEDGE_TRY(read_issue_changes(call))};
   issue.body["issue_id"] = issue.id;
   issue.body["experiment_id"] = issue.parent;
   issue.body.emplace("status", "pending");
@@ -122,15 +123,15 @@ Outcome<Response> create(const Call& call) {
   return reply({{"issue", issue.body}});
 }
 
-Outcome<Response> get(const Call& call) {
+Outcome<Response> get_issue(const Call& call) {
   return reply({{"issue", KEDGE_TRY(load_issue(call)).body}});
 }
 
-Outcome<Response> update(const Call& call) {
+Outcome<Response> update_issue(const Call& call) {
   const std::string id = KEDGE_TRY(load_issue(call)).id;
-  const json changes = KEDGE_TRY(read_changes(call));
+  const json changes = KEDGE_TRY(read_issue_changes(call));
   const Object issue =
-      KEDGE_TRY(edit_object(call, kKind, id, not_found(id), [&](json& body) -> Result<void> {
+      KEDGE_TRY(edit_object(call, kKind, id, issue_not_found(id), [&](json& body) -> Result<void> {
         body.update(changes);
         body["last_updated_timestamp"] = to_ms(call.api.now_us());
         return {};
@@ -138,7 +139,7 @@ Outcome<Response> update(const Call& call) {
   return reply({{"issue", issue.body}});
 }
 
-bool matches(const Clause& clause, const json& body) {
+bool matches_issue(const Clause& clause, const json& body) {
   return matches_text(clause, find_text(body, clause.key));
 }
 
@@ -172,7 +173,7 @@ Outcome<std::map<std::string, int>> count_traces(const Call& call,
 Outcome<std::vector<Object>> find_issues(const Call& call) {
   const std::string experiment = KEDGE_TRY(call.fields.text("experiment_id"));
   const auto clauses =
-      KEDGE_TRY(parse_filter(KEDGE_TRY(call.fields.text("filter_string")), kLanguage));
+      KEDGE_TRY(parse_filter(KEDGE_TRY(call.fields.text("filter_string")), kIssueLanguage));
   for (const Clause& clause : clauses) {
     if (clause.comparator != Comparator::Equal && clause.comparator != Comparator::NotEqual) {
       return refuse("Invalid comparator. Supported comparators: {'=', '!='}");
@@ -182,14 +183,14 @@ Outcome<std::vector<Object>> find_issues(const Call& call) {
       list_objects(call, kKind, experiment.empty() ? std::nullopt : std::optional(experiment)));
   std::erase_if(issues, [&](const Object& issue) {
     return !load_experiment(call, issue.parent) ||
-           !std::ranges::all_of(clauses,
-                                [&](const Clause& clause) { return matches(clause, issue.body); });
+           !std::ranges::all_of(
+               clauses, [&](const Clause& clause) { return matches_issue(clause, issue.body); });
   });
   return issues;
 }
 
-Outcome<Response> search(const Call& call) {
-  const Page page = KEDGE_TRY(read_page(call.fields, kUsualResults, kMostResults));
+Outcome<Response> search_issues(const Call& call) {
+  const Page page = KEDGE_TRY(read_page(call.fields, kUsualIssues, kMostIssues));
   auto issues = KEDGE_TRY(find_issues(call));
   if (KEDGE_TRY(call.fields.boolean("include_trace_count", false))) {
     std::set<std::string> experiments;
@@ -215,10 +216,10 @@ Outcome<Response> search(const Call& call) {
 }  // namespace
 
 void add_issue_calls(Calls& calls) {
-  write_v3(calls, Method::Post, "issues", create);
-  read_v3(calls, Method::Post, "issues/search", search);
-  read_v3(calls, Method::Get, "issues/{issue_id}", get);
-  write_v3(calls, Method::Patch, "issues/{issue_id}", update);
+  write_v3(calls, Method::Post, "issues", create_issue);
+  read_v3(calls, Method::Post, "issues/search", search_issues);
+  read_v3(calls, Method::Get, "issues/{issue_id}", get_issue);
+  write_v3(calls, Method::Patch, "issues/{issue_id}", update_issue);
 }
 
 }  // namespace kedge::mlflow

@@ -19,7 +19,7 @@ using nlohmann::json;
 using server::Method;
 using server::Response;
 
-constexpr auto kStatuses = std::to_array<EnumName>(
+constexpr auto kTraceStatuses = std::to_array<EnumName>(
     {{"TRACE_STATUS_UNSPECIFIED", 0}, {"OK", 1}, {"ERROR", 2}, {"IN_PROGRESS", 3}});
 
 json render_group(const json& info, const char* group) {
@@ -61,7 +61,7 @@ void add_words(json& info, const Words& words) {
   }
 }
 
-Outcome<Response> start(const Call& call) {
+Outcome<Response> start_legacy_trace(const Call& call) {
   const auto project = KEDGE_TRY(load_experiment(call));
   KEDGE_TRY(check_active(project));
   const Words words = KEDGE_TRY(read_words(call.fields));
@@ -81,14 +81,14 @@ Outcome<Response> start(const Call& call) {
   return reply({{"trace_info", render_legacy(trace)}});
 }
 
-Outcome<Response> end(const Call& call) {
+Outcome<Response> end_legacy_trace(const Call& call) {
   const Trace trace = KEDGE_TRY(load_trace(call, call.request.parameter("trace_id")));
-  const int status = KEDGE_TRY(call.fields.enumerated("status", kStatuses, 0));
+  const int status = KEDGE_TRY(call.fields.enumerated("status", kTraceStatuses, 0));
   const std::int64_t end_ms =
       KEDGE_TRY(call.fields.find_integer("timestamp_ms")).value_or(to_ms(call.api.now_us()));
   const Words words = KEDGE_TRY(read_words(call.fields));
   const Trace ended = KEDGE_TRY(call.state.traces.edit(trace.id, [&](json& info) -> Result<void> {
-    info["state"] = kStatuses.at(static_cast<std::size_t>(status)).name;
+    info["state"] = kTraceStatuses.at(static_cast<std::size_t>(status)).name;
     info["execution_duration"] = render_duration(std::max<std::int64_t>(end_ms - trace.time_ms, 0));
     add_words(info, words);
     return {};
@@ -96,22 +96,22 @@ Outcome<Response> end(const Call& call) {
   return reply({{"trace_info", render_legacy(ended)}});
 }
 
-Outcome<Response> get_info(const Call& call) {
+Outcome<Response> get_legacy_info(const Call& call) {
   const Trace trace = KEDGE_TRY(load_trace(call, call.request.parameter("trace_id")));
   return reply({{"trace_info", render_legacy(trace)}});
 }
 
-Outcome<Response> search(const Call& call) {
+Outcome<Response> search_legacy_traces(const Call& call) {
   return search_traces(call, render_legacy);
 }
 
 }  // namespace
 
 void add_legacy_trace_calls(Calls& calls) {
-  calls.write(Method::Post, "traces", start);
-  calls.read(Method::Get, "traces", search);
-  calls.write(Method::Patch, "traces/{trace_id}", end);
-  calls.read(Method::Get, "traces/{trace_id}/info", get_info);
+  calls.write(Method::Post, "traces", start_legacy_trace);
+  calls.read(Method::Get, "traces", search_legacy_traces);
+  calls.write(Method::Patch, "traces/{trace_id}", end_legacy_trace);
+  calls.read(Method::Get, "traces/{trace_id}/info", get_legacy_info);
 }
 
 }  // namespace kedge::mlflow

@@ -19,9 +19,9 @@ using server::Method;
 using server::Response;
 using store::ModelVersion;
 
-constexpr std::int64_t kMostResults = 200'000;
+constexpr std::int64_t kMostVersions = 200'000;
 
-Response answer(const ModelVersion& version) {
+Response reply_version(const ModelVersion& version) {
   return reply({{"model_version", render_version(version)}});
 }
 
@@ -57,7 +57,7 @@ Outcome<void> tell_logged_model(const Call& call, const ModelVersion& version) {
   return {};
 }
 
-Outcome<Response> create(const Call& call) {
+Outcome<Response> create_version(const Call& call) {
   ModelVersion draft;
   draft.model = KEDGE_TRY(call.fields.need_text("name"));
   draft.source = KEDGE_TRY(call.fields.need_text("source"));
@@ -80,25 +80,25 @@ Outcome<Response> create(const Call& call) {
   if (!version.model_id.empty()) {
     KEDGE_TRY(tell_logged_model(call, version));
   }
-  return answer(version);
+  return reply_version(version);
 }
 
-Outcome<Response> get(const Call& call) {
-  return answer(KEDGE_TRY(load_version(call)));
+Outcome<Response> get_version(const Call& call) {
+  return reply_version(KEDGE_TRY(load_version(call)));
 }
 
 Outcome<Response> patch(const Call& call, const store::ModelPatch& change) {
   const ModelVersion version = KEDGE_TRY(load_version(call));
   KEDGE_TRY(
       call.api.models.patch_version(version.model, version.version, change, call.api.now_us()));
-  return answer(KEDGE_TRY(load_version(call)));
+  return reply_version(KEDGE_TRY(load_version(call)));
 }
 
-Outcome<Response> update(const Call& call) {
+Outcome<Response> update_version(const Call& call) {
   return patch(call, {.description = KEDGE_TRY(call.fields.find_text("description"))});
 }
 
-Outcome<Response> remove(const Call& call) {
+Outcome<Response> remove_version(const Call& call) {
   const ModelVersion version = KEDGE_TRY(load_version(call));
   KEDGE_TRY(call.api.models.remove_version(version.model, version.version, call.api.now_us()));
   call.api.audit(call.request, "model.delete_version",
@@ -119,10 +119,10 @@ Outcome<Response> move(const Call& call) {
   const ModelVersion version = KEDGE_TRY(load_version(call));
   KEDGE_TRY(call.api.models.move_version(version.model, version.version, stage, is_archiving,
                                          call.api.now_us()));
-  return answer(KEDGE_TRY(load_version(call)));
+  return reply_version(KEDGE_TRY(load_version(call)));
 }
 
-Outcome<Response> set_tag(const Call& call) {
+Outcome<Response> set_version_tag(const Call& call) {
   const std::string key = KEDGE_TRY(call.fields.need_text("key"));
   const std::string value = KEDGE_TRY(call.fields.text("value"));
   KEDGE_TRY(check_registry_tags({{key, value}}));
@@ -130,7 +130,7 @@ Outcome<Response> set_tag(const Call& call) {
   return reply_empty();
 }
 
-Outcome<Response> delete_tag(const Call& call) {
+Outcome<Response> delete_version_tag(const Call& call) {
   KEDGE_TRY(patch(call, {.removed_tags = {KEDGE_TRY(call.fields.need_text("key"))}}));
   return reply_empty();
 }
@@ -143,13 +143,13 @@ Outcome<Response> get_download_uri(const Call& call) {
   return reply({{"artifact_uri", location_of(KEDGE_TRY(load_version(call)))}});
 }
 
-Outcome<Response> get_artifact(const Call& call) {
+Outcome<Response> get_version_artifact(const Call& call) {
   const std::string path = KEDGE_TRY(check_path(KEDGE_TRY(call.fields.need_text("path"))));
   const ModelVersion version = KEDGE_TRY(load_version(call));
   return send_file(call, KEDGE_TRY(locate_uri(call, location_of(version), path)));
 }
 
-bool matches(const ModelVersion& version, const Clause& clause) {
+bool matches_version(const ModelVersion& version, const Clause& clause) {
   if (clause.entity == Entity::Tag) {
     return matches_tag(clause, version.tags);
   }
@@ -162,7 +162,7 @@ bool matches(const ModelVersion& version, const Clause& clause) {
 }
 
 // Below 0: `a` comes first.
-int compare(const ModelVersion& a, const ModelVersion& b, const std::string& key) {
+int compare_versions(const ModelVersion& a, const ModelVersion& b, const std::string& key) {
   const auto sign = [](auto left, auto right) { return left < right ? -1 : left > right ? 1 : 0; };
   if (key == "name") {
     return sign(a.model.compare(b.model), 0);
@@ -174,7 +174,7 @@ int compare(const ModelVersion& a, const ModelVersion& b, const std::string& key
                                      : sign(to_ms(a.changed_us), to_ms(b.changed_us));
 }
 
-Outcome<std::vector<OrderTerm>> read_order(const Fields& fields) {
+Outcome<std::vector<OrderTerm>> read_version_order(const Fields& fields) {
   std::vector<OrderTerm> order;
   for (const std::string& text : KEDGE_TRY(fields.texts("order_by"))) {
     order.push_back(KEDGE_TRY(parse_order(text, kModelVersionLanguage)));
@@ -191,13 +191,13 @@ Outcome<std::vector<ModelVersion>> find_versions(const Call& call) {
   auto clauses =
       KEDGE_TRY(parse_filter(KEDGE_TRY(call.fields.text("filter")), kModelVersionLanguage));
   const Prompts prompts = take_prompt_clause(clauses);
-  const auto order = KEDGE_TRY(read_order(call.fields));
+  const auto order = KEDGE_TRY(read_version_order(call.fields));
   std::vector<ModelVersion> versions;
   for (store::RegisteredModel& model : KEDGE_TRY(call.api.models.list())) {
     for (ModelVersion& version : model.versions) {
       const bool is_asked = is_prompt(version.tags) == (prompts == Prompts::Only) &&
                             std::ranges::all_of(clauses, [&](const Clause& clause) {
-                              return matches(version, clause);
+                              return matches_version(version, clause);
                             });
       if (is_asked) {
         versions.push_back(std::move(version));
@@ -206,7 +206,7 @@ Outcome<std::vector<ModelVersion>> find_versions(const Call& call) {
   }
   std::ranges::stable_sort(versions, [&](const ModelVersion& a, const ModelVersion& b) {
     for (const OrderTerm& term : order) {
-      if (const int found = compare(a, b, term.key); found != 0) {
+      if (const int found = compare_versions(a, b, term.key); found != 0) {
         return (found < 0) == term.is_ascending;
       }
     }
@@ -218,7 +218,7 @@ Outcome<std::vector<ModelVersion>> find_versions(const Call& call) {
 }  // namespace
 
 Outcome<server::Response> search_model_versions(const Call& call) {
-  const Page page = KEDGE_TRY(read_page(call.fields, kMostResults, kMostResults));
+  const Page page = KEDGE_TRY(read_page(call.fields, kMostVersions, kMostVersions));
   const auto versions = KEDGE_TRY(find_versions(call));
   nlohmann::json body = nlohmann::json::object();
   add_page(body, "model_versions", page, versions.size(),
@@ -227,19 +227,19 @@ Outcome<server::Response> search_model_versions(const Call& call) {
 }
 
 void add_model_version_calls(Calls& calls) {
-  calls.write(Method::Post, "model-versions/create", create);
-  calls.read(Method::Get, "model-versions/get", get);
-  calls.write(Method::Patch, "model-versions/update", update);
-  calls.write(Method::Delete, "model-versions/delete", remove);
+  calls.write(Method::Post, "model-versions/create", create_version);
+  calls.read(Method::Get, "model-versions/get", get_version);
+  calls.write(Method::Patch, "model-versions/update", update_version);
+  calls.write(Method::Delete, "model-versions/delete", remove_version);
   calls.write(Method::Post, "model-versions/transition-stage", move);
-  calls.write(Method::Post, "model-versions/set-tag", set_tag);
-  calls.write(Method::Delete, "model-versions/delete-tag", delete_tag);
+  calls.write(Method::Post, "model-versions/set-tag", set_version_tag);
+  calls.write(Method::Delete, "model-versions/delete-tag", delete_version_tag);
   calls.read(Method::Get, "model-versions/get-download-uri", get_download_uri);
   calls.read(Method::Get, "model-versions/search", search_model_versions);
   for (const char* path : {"/model-versions/get-artifact", "//model-versions/get-artifact"}) {
     server::RouteOptions options = read_options();
     options.is_scoped = false;
-    calls.add(Method::Get, path, options, get_artifact);  // addresses joined carelessly
+    calls.add(Method::Get, path, options, get_version_artifact);  // addresses joined carelessly
   }
 }
 

@@ -41,7 +41,7 @@ Outcome<void> check_judge(Object& scorer) {
   return {};
 }
 
-Outcome<Response> put(const Call& call) {
+Outcome<Response> put_online_config(const Call& call) {
   const double rate = KEDGE_TRY(read_rate(call.fields));
   const auto filter = KEDGE_TRY(call.fields.find_text("filter_string"));
   KEDGE_TRY(parse_filter(filter.value_or(""), kTraceLanguage));
@@ -66,7 +66,7 @@ Outcome<Response> put(const Call& call) {
   return reply({{"config", config}});
 }
 
-Outcome<Response> list(const Call& call) {
+Outcome<Response> list_online_configs(const Call& call) {
   const auto ids = KEDGE_TRY(call.fields.texts("scorer_ids"));
   if (ids.empty()) {
     return std::unexpected(missing("scorer_ids"));
@@ -84,8 +84,8 @@ Outcome<Response> list(const Call& call) {
 }  // namespace
 
 void add_online_scoring_calls(Calls& calls) {
-  write_v3(calls, Method::Put, "scorers/online-config", put);
-  read_v3(calls, Method::Get, "scorers/online-configs", list);
+  write_v3(calls, Method::Put, "scorers/online-config", put_online_config);
+  read_v3(calls, Method::Get, "scorers/online-configs", list_online_configs);
 }
 
 }  // namespace kedge::mlflow

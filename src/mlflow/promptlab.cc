@@ -68,7 +68,7 @@ Outcome<Prompt> read_prompt(const Fields& fields) {
   return prompt;
 }
 
-json object_of(const KeyValues& pairs) {
+json object_of_pairs(const KeyValues& pairs) {
   json object = json::object();
   for (const auto& [key, value] : pairs) {
     object[key] = value;
@@ -100,7 +100,7 @@ json render_column(const std::string& name) {
 }
 
 // The file MLmodel is YAML, and JSON is YAML.
-json render_model(const Prompt& prompt, const std::string& run_id, std::int64_t now_ms) {
+json render_mlmodel(const Prompt& prompt, const std::string& run_id, std::int64_t now_ms) {
   json inputs = json::array();
   for (const auto& [key, value] : prompt.parameters) {
     inputs.push_back(render_column(key));
@@ -157,8 +157,8 @@ Outcome<void> put_text(const Call& call, const std::string& uri, const char* pat
 Outcome<void> put_files(const Call& call, const std::string& uri, const Prompt& prompt,
                         const json& model) {
   const json parameters = {{"prompt_template", prompt.text},
-                           {"prompt_parameters", object_of(prompt.parameters)},
-                           {"model_parameters", object_of(prompt.model_parameters)},
+                           {"prompt_parameters", object_of_pairs(prompt.parameters)},
+                           {"model_parameters", object_of_pairs(prompt.model_parameters)},
                            {"model_route", prompt.route}};
   KEDGE_TRY(put_text(call, uri, "model/MLmodel", server::dump(model)));
   KEDGE_TRY(put_text(call, uri, "model/parameters.yaml", server::dump(parameters)));
@@ -167,13 +167,13 @@ Outcome<void> put_files(const Call& call, const std::string& uri, const Prompt& 
   return put_text(call, uri, "eval_results_table.json", server::dump(render_table(prompt)));
 }
 
-Outcome<Response> create(const Call& call) {
+Outcome<Response> create_promptlab_run(const Call& call) {
   const Prompt prompt = KEDGE_TRY(read_prompt(call.fields));
   const auto project = KEDGE_TRY(load_experiment(call, prompt.experiment));
   KEDGE_TRY(check_active(project));
   const std::int64_t now_us = call.api.now_us();
   const store::RunKey key{project.name, make_id()};
-  const json model = render_model(prompt, key.id, to_ms(now_us));
+  const json model = render_mlmodel(prompt, key.id, to_ms(now_us));
   const store::RunPatch patch = KEDGE_TRY(read_run(call, prompt, model));
   KEDGE_TRY(call.api.store.create_run(key, patch, now_us));
   // As MLflow does: what could not be written fails the run, and the call tells of it all the same.
@@ -191,7 +191,7 @@ Outcome<Response> create(const Call& call) {
 }  // namespace
 
 void add_promptlab_calls(Calls& calls) {
-  calls.write(Method::Post, "runs/create-promptlab-run", create);
+  calls.write(Method::Post, "runs/create-promptlab-run", create_promptlab_run);
 }
 
 }  // namespace kedge::mlflow

@@ -15,10 +15,10 @@ using server::Method;
 using server::Response;
 using store::RegisteredModel;
 
-constexpr std::int64_t kUsualResults = 100;
-constexpr std::int64_t kMostResults = 1000;
+constexpr std::int64_t kUsualRegisteredModels = 100;
+constexpr std::int64_t kMostRegisteredModels = 1000;
 
-Outcome<Response> answer(const Call& call, const std::string& name) {
+Outcome<Response> reply_registered_model(const Call& call, const std::string& name) {
   return reply({{"registered_model",
                  render_registered_model(KEDGE_TRY(load_registered_model(call, name)))}});
 }
@@ -28,7 +28,7 @@ Fault taken(const std::string& name) {
           fmt::format("Registered Model (name={}) already exists.", name)};
 }
 
-Outcome<Response> create(const Call& call) {
+Outcome<Response> create_registered_model(const Call& call) {
   RegisteredModel model;
   model.name = KEDGE_TRY(call.fields.need_text("name"));
   KEDGE_TRY(check_model_name(model.name));
@@ -40,19 +40,19 @@ Outcome<Response> create(const Call& call) {
     return std::unexpected(taken(model.name));
   }
   KEDGE_TRY(call.api.models.create(model, call.api.now_us()));
-  return answer(call, model.name);
+  return reply_registered_model(call, model.name);
 }
 
-Outcome<Response> get(const Call& call) {
-  return answer(call, KEDGE_TRY(call.fields.need_text("name")));
+Outcome<Response> get_registered_model(const Call& call) {
+  return reply_registered_model(call, KEDGE_TRY(call.fields.need_text("name")));
 }
 
-Outcome<Response> update(const Call& call) {
+Outcome<Response> update_registered_model(const Call& call) {
   const std::string name = KEDGE_TRY(call.fields.need_text("name"));
   KEDGE_TRY(load_registered_model(call, name));
   KEDGE_TRY(call.api.models.patch(
       name, {.description = KEDGE_TRY(call.fields.find_text("description"))}, call.api.now_us()));
-  return answer(call, name);
+  return reply_registered_model(call, name);
 }
 
 Outcome<Response> rename(const Call& call) {
@@ -66,10 +66,10 @@ Outcome<Response> rename(const Call& call) {
   if (to != name) {
     KEDGE_TRY(call.api.models.rename(name, to, call.api.now_us()));
   }
-  return answer(call, to);
+  return reply_registered_model(call, to);
 }
 
-Outcome<Response> remove(const Call& call) {
+Outcome<Response> remove_registered_model(const Call& call) {
   const std::string name = KEDGE_TRY(call.fields.need_text("name"));
   KEDGE_TRY(load_registered_model(call, name));
   KEDGE_TRY(call.api.models.remove(name));
@@ -77,7 +77,7 @@ Outcome<Response> remove(const Call& call) {
   return reply_empty();
 }
 
-Outcome<Response> set_tag(const Call& call) {
+Outcome<Response> set_registered_model_tag(const Call& call) {
   const std::string name = KEDGE_TRY(call.fields.need_text("name"));
   const std::string key = KEDGE_TRY(call.fields.need_text("key"));
   const std::string value = KEDGE_TRY(call.fields.text("value"));
@@ -87,7 +87,7 @@ Outcome<Response> set_tag(const Call& call) {
   return reply_empty();
 }
 
-Outcome<Response> delete_tag(const Call& call) {
+Outcome<Response> delete_registered_model_tag(const Call& call) {
   const std::string name = KEDGE_TRY(call.fields.need_text("name"));
   const std::string key = KEDGE_TRY(call.fields.need_text("key"));
   KEDGE_TRY(load_registered_model(call, name));
@@ -138,13 +138,13 @@ Outcome<Response> get_latest(const Call& call) {
   return reply(body);
 }
 
-bool matches(const RegisteredModel& model, const Clause& clause) {
+bool matches_registered_model(const RegisteredModel& model, const Clause& clause) {
   return clause.entity == Entity::Tag ? matches_tag(clause, model.tags)
                                       : matches_text(clause, model.name);
 }
 
-bool is_before(const RegisteredModel& a, const RegisteredModel& b,
-               const std::vector<OrderTerm>& order) {
+bool is_model_before(const RegisteredModel& a, const RegisteredModel& b,
+                     const std::vector<OrderTerm>& order) {
   for (const OrderTerm& term : order) {
     const std::int64_t left =
         term.key == "creation_timestamp" ? to_ms(a.created_us) : to_ms(a.changed_us);
@@ -157,8 +157,9 @@ bool is_before(const RegisteredModel& a, const RegisteredModel& b,
   return a.name < b.name;
 }
 
-Outcome<Response> search(const Call& call) {
-  const Page page = KEDGE_TRY(read_page(call.fields, kUsualResults, kMostResults));
+Outcome<Response> search_registered_models(const Call& call) {
+  const Page page =
+      KEDGE_TRY(read_page(call.fields, kUsualRegisteredModels, kMostRegisteredModels));
   auto clauses =
       KEDGE_TRY(parse_filter(KEDGE_TRY(call.fields.text("filter")), kRegisteredModelLanguage));
   const Prompts prompts = take_prompt_clause(clauses);
@@ -169,11 +170,12 @@ Outcome<Response> search(const Call& call) {
   std::vector<RegisteredModel> models = KEDGE_TRY(call.api.models.list());
   std::erase_if(models, [&](const RegisteredModel& model) {
     return is_prompt(model.tags) != (prompts == Prompts::Only) ||
-           !std::ranges::all_of(clauses,
-                                [&](const Clause& clause) { return matches(model, clause); });
+           !std::ranges::all_of(clauses, [&](const Clause& clause) {
+             return matches_registered_model(model, clause);
+           });
   });
   std::ranges::stable_sort(models, [&](const RegisteredModel& a, const RegisteredModel& b) {
-    return is_before(a, b, order);
+    return is_model_before(a, b, order);
   });
   nlohmann::json body = nlohmann::json::object();
   add_page(body, "registered_models", page, models.size(),
@@ -184,16 +186,16 @@ Outcome<Response> search(const Call& call) {
 }  // namespace
 
 void add_registered_model_calls(Calls& calls) {
-  calls.write(Method::Post, "registered-models/create", create);
-  calls.read(Method::Get, "registered-models/get", get);
-  calls.write(Method::Patch, "registered-models/update", update);
+  calls.write(Method::Post, "registered-models/create", create_registered_model);
+  calls.read(Method::Get, "registered-models/get", get_registered_model);
+  calls.write(Method::Patch, "registered-models/update", update_registered_model);
   calls.write(Method::Post, "registered-models/rename", rename);
-  calls.write(Method::Delete, "registered-models/delete", remove);
-  calls.read(Method::Get, "registered-models/search", search);
+  calls.write(Method::Delete, "registered-models/delete", remove_registered_model);
+  calls.read(Method::Get, "registered-models/search", search_registered_models);
   calls.read(Method::Get, "registered-models/get-latest-versions", get_latest);
   calls.read(Method::Post, "registered-models/get-latest-versions", get_latest);
-  calls.write(Method::Post, "registered-models/set-tag", set_tag);
-  calls.write(Method::Delete, "registered-models/delete-tag", delete_tag);
+  calls.write(Method::Post, "registered-models/set-tag", set_registered_model_tag);
+  calls.write(Method::Delete, "registered-models/delete-tag", delete_registered_model_tag);
   calls.write(Method::Post, "registered-models/alias", set_alias);
   calls.write(Method::Delete, "registered-models/alias", delete_alias);
   calls.read(Method::Get, "registered-models/alias", get_by_alias);

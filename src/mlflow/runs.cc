@@ -19,7 +19,7 @@ namespace {
 using server::Method;
 using server::Response;
 
-constexpr auto kStatuses = std::to_array<EnumName>(
+constexpr auto kRunStatuses = std::to_array<EnumName>(
     {{"RUNNING", 1}, {"SCHEDULED", 2}, {"FINISHED", 3}, {"FAILED", 4}, {"KILLED", 5}});
 
 // The project of a run that is loaded: it is there.
@@ -62,7 +62,7 @@ Outcome<std::string> read_run_name(const Fields& fields, const KeyValues& tags) 
   return name.empty() ? track::make_run_name() : name;
 }
 
-Outcome<Response> create(const Call& call) {
+Outcome<Response> create_run(const Call& call) {
   const auto id = KEDGE_TRY(call.fields.find_text("experiment_id")).value_or("0");
   const auto project = KEDGE_TRY(load_experiment(call, id.empty() ? "0" : id));
   KEDGE_TRY(check_active(project));
@@ -82,9 +82,9 @@ Outcome<Response> create(const Call& call) {
   return reply_text(KEDGE_TRY(render_run(call, {project.name, made.run.facts.id})));
 }
 
-Outcome<Response> update(const Call& call) {
+Outcome<Response> update_run(const Call& call) {
   const LoadedRun run = KEDGE_TRY(load_active_run(call, KEDGE_TRY(call.fields.need_run_id())));
-  const int status = KEDGE_TRY(call.fields.enumerated("status", kStatuses, 0));
+  const int status = KEDGE_TRY(call.fields.enumerated("status", kRunStatuses, 0));
   const auto end = KEDGE_TRY(call.fields.find_integer("end_time"));
   const std::string name = KEDGE_TRY(call.fields.text("run_name"));
   store::RunPatch patch;
@@ -102,7 +102,7 @@ Outcome<Response> update(const Call& call) {
   return reply_text(fmt::format("{{\"run_info\":{}}}", render_info(changed.facts, project)));
 }
 
-Outcome<Response> set_deleted(const Call& call, bool is_deleted) {
+Outcome<Response> set_run_deleted(const Call& call, bool is_deleted) {
   const LoadedRun run = KEDGE_TRY(load_run(call, KEDGE_TRY(call.fields.need_run_id())));
   const std::int64_t now_us = call.api.now_us();
   if ((run.facts.deleted_us != 0) != is_deleted) {
@@ -111,12 +111,12 @@ Outcome<Response> set_deleted(const Call& call, bool is_deleted) {
   return reply_empty();
 }
 
-Outcome<Response> remove(const Call& call) {
-  return set_deleted(call, true);
+Outcome<Response> remove_run(const Call& call) {
+  return set_run_deleted(call, true);
 }
 
-Outcome<Response> restore(const Call& call) {
-  return set_deleted(call, false);
+Outcome<Response> restore_run(const Call& call) {
+  return set_run_deleted(call, false);
 }
 
 }  // namespace
@@ -127,11 +127,11 @@ Outcome<server::Response> get_run(const Call& call) {
 }
 
 void add_run_calls(Calls& calls) {
-  calls.write(Method::Post, "runs/create", create);
+  calls.write(Method::Post, "runs/create", create_run);
   calls.read(Method::Get, "runs/get", get_run);
-  calls.write(Method::Post, "runs/update", update);
-  calls.write(Method::Post, "runs/delete", remove);
-  calls.write(Method::Post, "runs/restore", restore);
+  calls.write(Method::Post, "runs/update", update_run);
+  calls.write(Method::Post, "runs/delete", remove_run);
+  calls.write(Method::Post, "runs/restore", restore_run);
 }
 
 }  // namespace kedge::mlflow

@@ -21,7 +21,7 @@ using store::Database;
 using store::Object;
 using store::Objects;
 
-Outcome<json> render(const Call& call, const Object& scorer, const json& version) {
+Outcome<json> render_scorer_version(const Call& call, const Object& scorer, const json& version) {
   return json{{"experiment_id", parse_integer(scorer.parent).value_or(0)},
               {"scorer_name", scorer.name},
               {"scorer_id", scorer.id},
@@ -30,8 +30,8 @@ Outcome<json> render(const Call& call, const Object& scorer, const json& version
               {"creation_time", version.at("creation_time")}};
 }
 
-std::string not_found(const std::string& experiment, const std::string& name,
-                      const std::optional<std::int64_t>& version) {
+std::string scorer_not_found(const std::string& experiment, const std::string& name,
+                             const std::optional<std::int64_t>& version) {
   return version
              ? fmt::format("Scorer with name '{}' and version {} not found for experiment {}.",
                            name, *version, experiment)
@@ -103,7 +103,7 @@ Outcome<Response> add_version(const Call& call) {
 }
 
 // The newest version of each.
-Outcome<Response> list(const Call& call) {
+Outcome<Response> list_scorers(const Call& call) {
   const std::string experiment = KEDGE_TRY(call.fields.text("experiment_id"));
   if (!experiment.empty()) {
     KEDGE_TRY(load_active_experiment(call));
@@ -117,7 +117,8 @@ Outcome<Response> list(const Call& call) {
   for (Object& scorer : scorers) {
     const auto project = load_experiment(call, scorer.parent);
     if (project && check_active(*project) && !versions_of(scorer).empty()) {
-      body["scorers"].push_back(KEDGE_TRY(render(call, scorer, versions_of(scorer).back())));
+      body["scorers"].push_back(
+          KEDGE_TRY(render_scorer_version(call, scorer, versions_of(scorer).back())));
     }
   }
   return reply(body);
@@ -127,32 +128,32 @@ Outcome<Response> list_versions(const Call& call) {
   Object scorer = KEDGE_TRY(load_scorer(call));
   json body = json::object();
   for (const json& version : versions_of(scorer)) {
-    body["scorers"].push_back(KEDGE_TRY(render(call, scorer, version)));
+    body["scorers"].push_back(KEDGE_TRY(render_scorer_version(call, scorer, version)));
   }
   return reply(body);
 }
 
-Outcome<Response> get(const Call& call) {
+Outcome<Response> get_scorer(const Call& call) {
   Object scorer = KEDGE_TRY(load_scorer(call));
   const auto asked = KEDGE_TRY(call.fields.find_integer("version"));
   const json& versions = versions_of(scorer);
   const auto found = std::ranges::find_if(
       versions, [&](const json& version) { return !asked || version.at("version") == *asked; });
   if (found == versions.end()) {
-    return refuse(Code::ResourceDoesNotExist, not_found(scorer.parent, scorer.name, asked));
+    return refuse(Code::ResourceDoesNotExist, scorer_not_found(scorer.parent, scorer.name, asked));
   }
   const json& version = asked ? *found : versions.back();
-  return reply({{"scorer", KEDGE_TRY(render(call, scorer, version))}});
+  return reply({{"scorer", KEDGE_TRY(render_scorer_version(call, scorer, version))}});
 }
 
-Outcome<Response> remove(const Call& call) {
+Outcome<Response> remove_scorer(const Call& call) {
   const Object scorer = KEDGE_TRY(load_scorer(call));
   const auto asked = KEDGE_TRY(call.fields.find_integer("version"));
   if (!asked) {
     KEDGE_TRY(remove_object(call, kScorerKind, scorer.id));
     return reply_empty();
   }
-  const std::string missing = not_found(scorer.parent, scorer.name, asked);
+  const std::string missing = scorer_not_found(scorer.parent, scorer.name, asked);
   KEDGE_TRY(edit_object(call, kScorerKind, scorer.id, missing, [&](json& body) -> Result<void> {
     const auto is_meant = [&](const json& version) { return version.at("version") == *asked; };
     const auto removed = std::erase_if(body["versions"].get_ref<json::array_t&>(), is_meant);
@@ -173,7 +174,7 @@ Outcome<Object> load_scorer(const Call& call) {
   const std::string name = KEDGE_TRY(call.fields.need_text("name"));
   auto scorer = KEDGE_TRY(find_named_object(call, kScorerKind, experiment, name));
   if (!scorer || versions_of(*scorer).empty()) {
-    return refuse(Code::ResourceDoesNotExist, not_found(experiment, name, std::nullopt));
+    return refuse(Code::ResourceDoesNotExist, scorer_not_found(experiment, name, std::nullopt));
   }
   return std::move(*scorer);
 }
@@ -214,10 +215,10 @@ Outcome<std::string> render_scorer(const Call& call, const json& version) {
 
 void add_scorer_calls(Calls& calls) {
   write_v3(calls, Method::Post, "scorers/register", add_version);
-  read_v3(calls, Method::Get, "scorers/list", list);
+  read_v3(calls, Method::Get, "scorers/list", list_scorers);
   read_v3(calls, Method::Get, "scorers/versions", list_versions);
-  read_v3(calls, Method::Get, "scorers/get", get);
-  write_v3(calls, Method::Delete, "scorers/delete", remove);
+  read_v3(calls, Method::Get, "scorers/get", get_scorer);
+  write_v3(calls, Method::Delete, "scorers/delete", remove_scorer);
 }
 
 }  // namespace kedge::mlflow

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <map>
 #include <memory>
 #include <set>
@@ -24,11 +23,8 @@ namespace {
 using server::Method;
 using server::Response;
 
-constexpr std::int64_t kUsualResults = 1000;
-constexpr std::int64_t kMostResults = 50'000;
-
-constexpr auto kViews =
-    std::to_array<EnumName>({{"ACTIVE_ONLY", 1}, {"DELETED_ONLY", 2}, {"ALL", 3}});
+constexpr std::int64_t kUsualFoundRuns = 1000;
+constexpr std::int64_t kMostFoundRuns = 50'000;
 
 using Projects = std::map<std::string, store::Project>;
 using Ids = std::set<std::string, std::less<>>;
@@ -47,7 +43,7 @@ Outcome<Projects> read_projects(const Call& call) {
   return projects;
 }
 
-Outcome<std::vector<OrderTerm>> read_order(const Fields& fields) {
+Outcome<std::vector<OrderTerm>> read_run_order(const Fields& fields) {
   std::vector<OrderTerm> terms;
   std::vector<std::string> doubled;
   for (const std::string& text : KEDGE_TRY(fields.texts("order_by"))) {
@@ -108,10 +104,10 @@ Outcome<std::shared_ptr<const Ids>> read_dataset_runs(const Call& call, const Pr
   return ids;
 }
 
-Outcome<RunQuery> read_query(const Call& call, const Projects& projects) {
+Outcome<RunQuery> read_run_query(const Call& call, const Projects& projects) {
   RunQuery query;
   query.clauses = KEDGE_TRY(parse_filter(KEDGE_TRY(call.fields.text("filter")), kRunLanguage));
-  query.order = KEDGE_TRY(read_order(call.fields));
+  query.order = KEDGE_TRY(read_run_order(call.fields));
   query.only = KEDGE_TRY(read_dataset_runs(call, projects, query.clauses));
   if (const std::string& run = call.request.caller.run; !run.empty()) {
     const bool is_in = !query.only || query.only->contains(run);
@@ -129,10 +125,10 @@ Outcome<RunQuery> read_query(const Call& call, const Projects& projects) {
 }  // namespace
 
 Outcome<server::Response> search_runs(const Call& call) {
-  const Page page = KEDGE_TRY(read_page(call.fields, kUsualResults, kMostResults));
-  const int view = KEDGE_TRY(call.fields.enumerated("run_view_type", kViews, 1));
+  const Page page = KEDGE_TRY(read_page(call.fields, kUsualFoundRuns, kMostFoundRuns));
+  const int view = KEDGE_TRY(call.fields.enumerated("run_view_type", kLifecycleViews, 1));
   const Projects projects = KEDGE_TRY(read_projects(call));
-  const RunQuery query = KEDGE_TRY(read_query(call, projects));
+  const RunQuery query = KEDGE_TRY(read_run_query(call, projects));
   if (projects.empty()) {
     return reply_empty();
   }

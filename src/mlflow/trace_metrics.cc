@@ -23,11 +23,11 @@ namespace {
 using nlohmann::json;
 using server::Method;
 using server::Response;
-using Kind = Aggregation::Kind;
 
 constexpr std::int64_t kMostPoints = 1000;
 
-constexpr auto kViews = std::to_array<EnumName>({{"TRACES", 1}, {"SPANS", 2}, {"ASSESSMENTS", 3}});
+constexpr auto kTraceViews =
+    std::to_array<EnumName>({{"TRACES", 1}, {"SPANS", 2}, {"ASSESSMENTS", 3}});
 constexpr auto kKinds = std::to_array<EnumName>(
     {{"COUNT", 1}, {"SUM", 2}, {"AVG", 3}, {"PERCENTILE", 4}, {"MIN", 5}, {"MAX", 6}});
 
@@ -67,9 +67,10 @@ const std::vector<Metric>& metrics() {
   return kMetrics;
 }
 
-bool takes(Sort sort, Kind kind) {
-  return sort == Sort::Count ? kind == Kind::Count
-                             : kind != Kind::Count && (kind != Kind::Sum || sort == Sort::Amount);
+bool takes(Sort sort, Aggregation::Kind kind) {
+  return sort == Sort::Count ? kind == Aggregation::Kind::Count
+                             : kind != Aggregation::Kind::Count &&
+                                   (kind != Aggregation::Kind::Sum || sort == Sort::Amount);
 }
 
 Outcome<const Metric*> find_metric(TraceView view, const std::string& name) {
@@ -88,13 +89,13 @@ Outcome<const Metric*> find_metric(TraceView view, const std::string& name) {
 Outcome<std::vector<Aggregation>> read_aggregations(const Fields& fields, const Metric& metric) {
   std::vector<Aggregation> aggregations;
   for (const Fields& item : KEDGE_TRY(fields.items("aggregations"))) {
-    Aggregation aggregation{
-        .kind = static_cast<Kind>(KEDGE_TRY(item.enumerated("aggregation_type", kKinds, 1)))};
+    Aggregation aggregation{.kind = static_cast<Aggregation::Kind>(
+                                KEDGE_TRY(item.enumerated("aggregation_type", kKinds, 1)))};
     if (!takes(metric.sort, aggregation.kind)) {
       return refuse(fmt::format("Found invalid aggregation_type(s): ['{}']. '{}' does not have it.",
                                 aggregation.label(), metric.name));
     }
-    if (aggregation.kind == Kind::Percentile) {
+    if (aggregation.kind == Aggregation::Kind::Percentile) {
       aggregation.percentile = KEDGE_TRY(item.need_number("percentile_value"));
       if (!(aggregation.percentile >= 0 && aggregation.percentile <= 100)) {
         return refuse(fmt::format("Percentile value must be between 0 and 100, got {}",
@@ -109,7 +110,7 @@ Outcome<std::vector<Aggregation>> read_aggregations(const Fields& fields, const 
   return aggregations;
 }
 
-Outcome<SampleQuery> read_query(const Fields& fields, TraceView view, const Metric& metric) {
+Outcome<SampleQuery> read_sample_query(const Fields& fields, TraceView view, const Metric& metric) {
   SampleQuery query{.view = view, .metric = std::string(metric.name)};
   query.dimensions = KEDGE_TRY(fields.texts("dimensions"));
   for (const std::string& dimension : query.dimensions) {
@@ -181,10 +182,11 @@ Outcome<std::int64_t> read_length(const Fields& fields, const SampleQuery& query
 }
 
 Outcome<Question> read_question(const Fields& fields) {
-  const auto view = static_cast<TraceView>(KEDGE_TRY(fields.enumerated("view_type", kViews, 1)));
+  const auto view =
+      static_cast<TraceView>(KEDGE_TRY(fields.enumerated("view_type", kTraceViews, 1)));
   const std::string name = KEDGE_TRY(fields.need_text("metric_name"));
   const Metric& metric = *KEDGE_TRY(find_metric(view, name));
-  Question question{.samples = KEDGE_TRY(read_query(fields, view, metric)),
+  Question question{.samples = KEDGE_TRY(read_sample_query(fields, view, metric)),
                     .aggregations = KEDGE_TRY(read_aggregations(fields, metric))};
   question.length_ms = KEDGE_TRY(read_length(fields, question.samples)) * 1000;
   return question;

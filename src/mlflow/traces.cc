@@ -42,7 +42,7 @@ Outcome<store::Project> load_owner(const Call& call, const Fields& info) {
   return load_experiment(call, id);
 }
 
-Outcome<Response> start(const Call& call) {
+Outcome<Response> start_trace(const Call& call) {
   const Fields info = KEDGE_TRY(need_info(call.fields));
   const auto project = KEDGE_TRY(load_owner(call, info));
   Trace trace{
@@ -62,7 +62,7 @@ Outcome<Response> start(const Call& call) {
   return reply({{"trace", {{"trace_info", stored.info}}}});
 }
 
-Outcome<Response> add_spans(const Call& call) {
+Outcome<Response> add_sent_spans(const Call& call) {
   const auto id = call.request.headers.find("x-mlflow-experiment-id");
   const auto project = KEDGE_TRY(load_experiment(call, id.value_or("0")));
   auto spans = parse_otlp(call.request.body);
@@ -75,7 +75,7 @@ Outcome<Response> add_spans(const Call& call) {
   return response;
 }
 
-Outcome<Response> get_info(const Call& call) {
+Outcome<Response> get_trace_info(const Call& call) {
   const Trace trace = KEDGE_TRY(load_trace(call, call.request.parameter("trace_id")));
   return reply({{"trace", {{"trace_info", trace.info}}}});
 }
@@ -88,7 +88,7 @@ Outcome<json> render_whole(const Call& call, const Trace& trace) {
   return body;
 }
 
-Outcome<Response> get(const Call& call) {
+Outcome<Response> get_trace(const Call& call) {
   const Trace trace = KEDGE_TRY(load_trace(call, KEDGE_TRY(call.fields.need_text("trace_id"))));
   return reply({{"trace", KEDGE_TRY(render_whole(call, trace))}});
 }
@@ -106,7 +106,7 @@ Outcome<Response> get_many(const Call& call) {
   return reply(body);
 }
 
-Outcome<Response> search(const Call& call) {
+Outcome<Response> search_trace_infos(const Call& call) {
   return search_traces(call, [](const Trace& trace) { return trace.info; });
 }
 
@@ -136,7 +136,7 @@ Outcome<Response> get_file(const Call& call) {
   return response;
 }
 
-Outcome<Response> set_tag(const Call& call) {
+Outcome<Response> set_trace_tag(const Call& call) {
   const std::string& id = call.request.parameter("trace_id");
   const std::string key = KEDGE_TRY(call.fields.need_text("key"));
   const std::string value = KEDGE_TRY(call.fields.text("value"));
@@ -148,7 +148,7 @@ Outcome<Response> set_tag(const Call& call) {
   return reply_empty();
 }
 
-Outcome<Response> delete_tag(const Call& call) {
+Outcome<Response> delete_trace_tag(const Call& call) {
   const std::string& id = call.request.parameter("trace_id");
   const std::string key = KEDGE_TRY(call.fields.need_text("key"));
   KEDGE_TRY(load_trace(call, id));
@@ -162,7 +162,7 @@ Outcome<Response> delete_tag(const Call& call) {
   return reply_empty();
 }
 
-Outcome<Response> remove(const Call& call) {
+Outcome<Response> remove_traces(const Call& call) {
   const auto project = KEDGE_TRY(load_experiment(call));
   auto ids = KEDGE_TRY(call.fields.texts("request_ids"));
   const auto before = KEDGE_TRY(call.fields.find_integer("max_timestamp_millis"));
@@ -207,21 +207,21 @@ Outcome<Trace> load_trace(const Call& call, const std::string& id) {
 
 void add_trace_calls(Calls& calls) {
   for (const std::string prefix : {"/api/3.0/mlflow/traces", "/ajax-api/3.0/mlflow/traces"}) {
-    calls.add(Method::Post, prefix, write_options(), start);
-    calls.add(Method::Post, prefix + "/search", read_options(), search);
-    calls.add(Method::Get, prefix + "/get", read_options(), get);
+    calls.add(Method::Post, prefix, write_options(), start_trace);
+    calls.add(Method::Post, prefix + "/search", read_options(), search_trace_infos);
+    calls.add(Method::Get, prefix + "/get", read_options(), get_trace);
     calls.add(Method::Get, prefix + "/batchGet", read_options(), get_many);
-    calls.add(Method::Post, prefix + "/delete-traces", write_options(), remove);
-    calls.add(Method::Get, prefix + "/{trace_id}", read_options(), get_info);
-    calls.add(Method::Patch, prefix + "/{trace_id}/tags", write_options(), set_tag);
-    calls.add(Method::Delete, prefix + "/{trace_id}/tags", write_options(), delete_tag);
+    calls.add(Method::Post, prefix + "/delete-traces", write_options(), remove_traces);
+    calls.add(Method::Get, prefix + "/{trace_id}", read_options(), get_trace_info);
+    calls.add(Method::Patch, prefix + "/{trace_id}/tags", write_options(), set_trace_tag);
+    calls.add(Method::Delete, prefix + "/{trace_id}/tags", write_options(), delete_trace_tag);
   }
   calls.read(Method::Get, "get-trace-artifact", get_file);
-  calls.write(Method::Post, "traces/delete-traces", remove);
+  calls.write(Method::Post, "traces/delete-traces", remove_traces);
   calls.write(Method::Post, "traces/link-to-run", link_to_run);
-  calls.write(Method::Patch, "traces/{trace_id}/tags", set_tag);
-  calls.write(Method::Delete, "traces/{trace_id}/tags", delete_tag);
-  calls.add_raw(Method::Post, "/v1/traces", write_options(), add_spans);
+  calls.write(Method::Patch, "traces/{trace_id}/tags", set_trace_tag);
+  calls.write(Method::Delete, "traces/{trace_id}/tags", delete_trace_tag);
+  calls.add_raw(Method::Post, "/v1/traces", write_options(), add_sent_spans);
 }
 
 }  // namespace kedge::mlflow

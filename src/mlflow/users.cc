@@ -48,7 +48,7 @@ Outcome<void> check_password(const std::string& password) {
   return {};
 }
 
-Outcome<Response> create(const Call& call) {
+Outcome<Response> create_user(const Call& call) {
   KEDGE_TRY(check_admin(call));
   const std::string name = KEDGE_TRY(call.fields.need_text("username"));
   const std::string password = KEDGE_TRY(call.fields.need_text("password"));
@@ -62,7 +62,7 @@ Outcome<Response> create(const Call& call) {
   return reply({{"user", render_user(KEDGE_TRY(load_user(call, name)))}});
 }
 
-Outcome<Response> get(const Call& call) {
+Outcome<Response> get_user(const Call& call) {
   const std::string name = KEDGE_TRY(call.fields.need_text("username"));
   if (name != call.request.caller.name) {
     KEDGE_TRY(check_admin(call));
@@ -74,7 +74,7 @@ Outcome<Response> current(const Call& call) {
   return reply({{"user", render_user(KEDGE_TRY(load_user(call, call.request.caller.name)))}});
 }
 
-Outcome<Response> list(const Call& call) {
+Outcome<Response> list_users(const Call& call) {
   KEDGE_TRY(check_admin(call));
   nlohmann::json body = nlohmann::json::object();
   for (const UserFacts& user : call.api.access.list_users()) {
@@ -106,7 +106,7 @@ Outcome<Response> update_admin(const Call& call) {
   return reply_empty();
 }
 
-Outcome<Response> remove(const Call& call) {
+Outcome<Response> remove_user(const Call& call) {
   KEDGE_TRY(check_admin(call));
   const std::string name = KEDGE_TRY(call.fields.need_text("username"));
   KEDGE_TRY(load_user(call, name));
@@ -118,13 +118,13 @@ Outcome<Response> remove(const Call& call) {
 }  // namespace
 
 void add_user_calls(Calls& calls) {
-  calls.write(Method::Post, "users/create", create);
-  calls.read(Method::Get, "users/get", get);
+  calls.write(Method::Post, "users/create", create_user);
+  calls.read(Method::Get, "users/get", get_user);
   calls.read(Method::Get, "users/current", current);
-  calls.read(Method::Get, "users/list", list);
+  calls.read(Method::Get, "users/list", list_users);
   calls.read(Method::Patch, "users/update-password", update_password);
   calls.write(Method::Patch, "users/update-admin", update_admin);
-  calls.write(Method::Delete, "users/delete", remove);
+  calls.write(Method::Delete, "users/delete", remove_user);
 }
 
 }  // namespace kedge::mlflow

@@ -24,21 +24,13 @@ constexpr auto kTextEndings = std::to_array<std::string_view>(
      "properties", "prop", "hocon", "toml", "yaml", "yml", "xml", "json",
      "js",         "py",   "py3",   "csv",  "tsv",  "md",  "rst", "ipynb"});
 
-std::string_view name_of(std::string_view path) {
+std::string_view name_of_file(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
-}
-
-std::string small(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return lower;
 }
 
 // What users have logged must not become a page in the server's name: texts are plain.
 std::string content_type(std::string_view path) {
-  const std::string name = small(name_of(path));
+  const std::string name = lower(name_of_file(path));
   const auto dot = name.rfind('.');
   const std::string ending = dot == std::string::npos ? "" : name.substr(dot + 1);
   if (name == "mlmodel" || name == "mlproject" ||
@@ -63,7 +55,7 @@ std::string percent_encoded(std::string_view text) {
 }
 
 std::string disposition(std::string_view path) {
-  const std::string_view name = name_of(path);
+  const std::string_view name = name_of_file(path);
   const auto is_token = [](char c) {
     return c > ' ' && c < 127 &&
            std::string_view("\"(),/:;<=>?@[\\]{}").find(c) == std::string_view::npos;

@@ -1,6 +1,7 @@
 // Experiments are projects; their ids are the projects' numbers.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,6 +11,10 @@
 #include "store/run.h"
 
 namespace kedge::mlflow {
+
+// Which of them a search shows: those in the trash, the others, or both. Of runs too.
+inline constexpr auto kLifecycleViews =
+    std::to_array<EnumName>({{"ACTIVE_ONLY", 1}, {"DELETED_ONLY", 2}, {"ALL", 3}});
 
 // A project with artifact_root filled in: mlflow-artifacts:/7, or below the server's
 // --artifact-root, unless it was made with another place.

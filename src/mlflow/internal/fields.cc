@@ -54,14 +54,6 @@ std::string compact(const nlohmann::json& value) {
   return value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
 }
 
-std::string lower(std::string_view text) {
-  std::string small(text);
-  std::ranges::transform(small, small.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return small;
-}
-
 // Python writes these three without quotes, and JSON has no such words.
 std::string quote_python_numbers(std::string_view text) {
   std::string quoted;
@@ -392,6 +384,14 @@ Outcome<KeyValues> Fields::key_values(std::string_view name) const {
     pairs.emplace_back(std::move(key), KEDGE_TRY(entry.text("value")));
   }
   return pairs;
+}
+
+std::string lower(std::string_view text) {
+  std::string small(text);
+  std::ranges::transform(small, small.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return small;
 }
 
 }  // namespace kedge::mlflow

@@ -88,4 +88,7 @@ Outcome<nlohmann::json> parse_body(std::string_view text);
 // A decimal number of 64 bits, and nothing else.
 std::optional<std::int64_t> parse_integer(std::string_view text);
 
+// With the capitals of ASCII made small.
+std::string lower(std::string_view text);
+
 }  // namespace kedge::mlflow

@@ -34,7 +34,7 @@ constexpr auto kComparators = std::to_array<ComparatorName>({
     {"IS NOT NULL", Comparator::IsNotNull},
 });
 
-std::optional<double> parse_number(std::string_view text) {
+std::optional<double> parse_filter_number(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool is_whole = end == text.data() + text.size() && !text.empty();
@@ -86,7 +86,7 @@ Outcome<void> read_number(const Piece& value, std::string_view of_what, bool may
   const std::string_view text =
       may_be_quoted && is_quoted(value) ? unquoted(value.text) : value.text;
   const auto number = value.kind == Piece::Kind::Number || (may_be_quoted && is_quoted(value))
-                          ? parse_number(text)
+                          ? parse_filter_number(text)
                           : std::nullopt;
   if (!number) {
     return refuse(fmt::format("Expected numeric value type for {}. Found {}", of_what, value.text));

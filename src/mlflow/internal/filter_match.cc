@@ -6,7 +6,7 @@
 namespace kedge::mlflow {
 namespace {
 
-char small(char c) {
+char small_letter(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
@@ -14,7 +14,7 @@ char small(char c) {
 
 bool is_like(std::string_view text, std::string_view pattern, bool is_case_sensitive) {
   const auto same = [&](char a, char b) {
-    return is_case_sensitive ? a == b : small(a) == small(b);
+    return is_case_sensitive ? a == b : small_letter(a) == small_letter(b);
   };
   // Where to go on when what stands behind the last % does not fit.
   std::string_view text_again;

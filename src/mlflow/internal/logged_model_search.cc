@@ -17,8 +17,8 @@
 namespace kedge::mlflow {
 namespace {
 
-constexpr std::int64_t kUsualResults = 50;
-constexpr std::int64_t kMostResults = 50'000;
+constexpr std::int64_t kUsualLoggedModels = 50;
+constexpr std::int64_t kMostLoggedModels = 50'000;
 
 struct Candidate {
   LoggedModel model;
@@ -35,7 +35,7 @@ struct DatasetName {
   }
 };
 
-struct Sorting {
+struct ModelSorting {
   OrderTerm term = {};
   DatasetName dataset = {};
 };
@@ -69,7 +69,7 @@ double attribute_time(const LoggedModel& model, const std::string& key) {
       to_ms(key == "creation_timestamp" ? model.created_us : model.changed_us));
 }
 
-bool matches(const Candidate& candidate, const Clause& clause) {
+bool matches_candidate(const Candidate& candidate, const Clause& clause) {
   const auto find = [&](const auto& texts) {
     const auto found = texts.find(clause.key);
     return matches_text(clause, found == texts.end()
@@ -91,7 +91,7 @@ bool matches(const Candidate& candidate, const Clause& clause) {
   }
 }
 
-std::optional<double> latest(const Candidate& candidate, const Sorting& sorting) {
+std::optional<double> latest(const Candidate& candidate, const ModelSorting& sorting) {
   const ModelMetric* newest = nullptr;
   for (const ModelMetric& metric : candidate.metrics) {
     if (metric.key != sorting.term.key || !sorting.dataset.is_of(metric)) {
@@ -115,7 +115,7 @@ int compare_values(const std::optional<T>& a, const std::optional<T>& b, bool is
   return is_ascending ? order : -order;
 }
 
-int compare(const Candidate& a, const Candidate& b, const Sorting& sorting) {
+int compare_candidates(const Candidate& a, const Candidate& b, const ModelSorting& sorting) {
   const OrderTerm& term = sorting.term;
   if (term.entity == Entity::Metric) {
     return compare_values(latest(a, sorting), latest(b, sorting), term.is_ascending);
@@ -128,11 +128,11 @@ int compare(const Candidate& a, const Candidate& b, const Sorting& sorting) {
                         term.is_ascending);
 }
 
-Outcome<std::vector<Sorting>> read_order(const Fields& fields) {
-  std::vector<Sorting> order;
+Outcome<std::vector<ModelSorting>> read_model_order(const Fields& fields) {
+  std::vector<ModelSorting> order;
   for (const Fields& entry : KEDGE_TRY(fields.items("order_by"))) {
     const std::string name = KEDGE_TRY(entry.need_text("field_name"));
-    Sorting sorting;
+    ModelSorting sorting;
     if (name.starts_with("metrics.")) {
       sorting.term = {.entity = Entity::Metric, .key = name.substr(8)};
     } else {
@@ -183,10 +183,10 @@ Outcome<server::Response> search_logged_models(const Call& call) {
   if (experiments.empty()) {
     return std::unexpected(missing("experiment_ids"));
   }
-  const Page page = KEDGE_TRY(read_page(call.fields, kUsualResults, kMostResults));
+  const Page page = KEDGE_TRY(read_page(call.fields, kUsualLoggedModels, kMostLoggedModels));
   const auto clauses =
       KEDGE_TRY(parse_filter(KEDGE_TRY(call.fields.text("filter")), kLoggedModelLanguage));
-  const auto order = KEDGE_TRY(read_order(call.fields));
+  const auto order = KEDGE_TRY(read_model_order(call.fields));
   const auto datasets = KEDGE_TRY(read_datasets(call.fields));
   auto candidates = KEDGE_TRY(find_candidates(call, experiments));
   std::erase_if(candidates, [&](const Candidate& candidate) {
@@ -196,12 +196,12 @@ Outcome<server::Response> search_logged_models(const Call& call) {
               datasets, [&](const DatasetName& dataset) { return dataset.is_of(metric); });
         });
     return !has_data || !std::ranges::all_of(clauses, [&](const Clause& clause) {
-      return matches(candidate, clause);
+      return matches_candidate(candidate, clause);
     });
   });
   std::ranges::stable_sort(candidates, [&](const Candidate& a, const Candidate& b) {
-    for (const Sorting& sorting : order) {
-      if (const int found = compare(a, b, sorting); found != 0) {
+    for (const ModelSorting& sorting : order) {
+      if (const int found = compare_candidates(a, b, sorting); found != 0) {
         return found < 0;
       }
     }

@@ -46,7 +46,7 @@ Result<std::optional<LoggedModel>> find_model(Database& database, const std::str
   return model;
 }
 
-std::string not_found(std::string_view id) {
+std::string logged_model_not_found(std::string_view id) {
   return fmt::format("Logged model with ID '{}' not found.", id);
 }
 
@@ -95,7 +95,7 @@ Result<LoggedModel> LoggedModels::edit(const std::string& id,
   KEDGE_TRY(store_.change([&](Database& database) -> Result<void> {
     auto model = KEDGE_TRY(find_model(database, id));
     if (!model) {
-      return fail(ErrorKind::NotFound, not_found(id));
+      return fail(ErrorKind::NotFound, logged_model_not_found(id));
     }
     changed = std::move(*model);
     KEDGE_TRY(edit(changed));
@@ -136,7 +136,7 @@ Outcome<LoggedModel> load_logged_model(const Call& call, const std::string& id,
                                        bool is_deleted_fine) {
   auto model = KEDGE_TRY(call.state.logged_models.find(id));
   if (!model || (model->deleted_us != 0 && !is_deleted_fine)) {
-    return refuse(Code::ResourceDoesNotExist, not_found(id));
+    return refuse(Code::ResourceDoesNotExist, logged_model_not_found(id));
   }
   const auto project = call.api.store.find_project(model->project);
   KEDGE_TRY(check_access(call, project ? project->name : ""));

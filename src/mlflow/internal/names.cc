@@ -34,7 +34,7 @@ constexpr auto kNoLetters = std::to_array<Block>({
     {0x1F000, 0x1F0FF}, {0x1F200, 0x1FAFF}, {0xE0000, 0x10FFFF},
 });
 
-bool is_word(char32_t c) {
+bool is_word_character(char32_t c) {
   if (c < 0x80) {
     return is_ascii_word(c);
   }
@@ -43,7 +43,7 @@ bool is_word(char32_t c) {
 }
 
 bool is_key_character(char32_t c) {
-  return is_word(c) || c == '/' || c == '.' || c == '-' || c == ' ' || c == ':';
+  return is_word_character(c) || c == '/' || c == '.' || c == '-' || c == ' ' || c == ':';
 }
 
 // As POSIX paths are: "a//b", "a/./b" and "a/c/../b" are all "a/b".
@@ -165,7 +165,7 @@ Outcome<void> check_alias(std::string_view alias) {
   bool is_good = !alias.empty();
   while (!rest.empty()) {
     const char32_t c = take_character(rest);
-    is_good = is_good && (is_word(c) || c == '-');
+    is_good = is_good && (is_word_character(c) || c == '-');
   }
   if (!is_good) {
     return refuse(

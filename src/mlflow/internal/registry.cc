@@ -16,14 +16,6 @@ constexpr const char* kPromptTag = "mlflow.prompt.is_prompt";
 constexpr auto kStages =
     std::to_array<std::string_view>({"None", "Staging", "Production", "Archived"});
 
-std::string small(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return lower;
-}
-
 Fault no_model(const std::string& name) {
   return {Code::ResourceDoesNotExist, fmt::format("Registered Model with name={} not found", name)};
 }
@@ -118,7 +110,7 @@ std::vector<store::ModelVersion> latest_versions(const store::RegisteredModel& m
 
 Outcome<std::string> read_stage(const std::string& text) {
   for (const std::string_view stage : kStages) {
-    if (small(stage) == small(text)) {
+    if (lower(stage) == lower(text)) {
       return std::string(stage);
     }
   }

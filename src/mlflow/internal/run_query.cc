@@ -188,7 +188,7 @@ int rank(const Seen& seen) {
 }
 
 // Below 0: `a` comes first.
-int compare(const Seen& a, const Seen& b, bool is_ascending) {
+int compare_seen(const Seen& a, const Seen& b, bool is_ascending) {
   const int ranks = rank(a) - rank(b);
   if (ranks != 0 || rank(a) != 0) {
     return ranks;
@@ -202,18 +202,18 @@ int compare(const Seen& a, const Seen& b, bool is_ascending) {
   return is_ascending ? order : -order;
 }
 
-struct Sorting {
+struct RunSorting {
   See see;
   bool is_ascending;
 };
 
-bool is_before(const std::vector<Sorting>& order, const QueriedRun& a, const QueriedRun& b) {
-  for (const Sorting& term : order) {
+bool is_run_before(const std::vector<RunSorting>& order, const QueriedRun& a, const QueriedRun& b) {
+  for (const RunSorting& term : order) {
     Seen left;
     Seen right;
     term.see(a, left);
     term.see(b, right);
-    if (const int found = compare(left, right, term.is_ascending); found != 0) {
+    if (const int found = compare_seen(left, right, term.is_ascending); found != 0) {
       return found < 0;
     }
   }
@@ -242,7 +242,7 @@ store::SearchPlan compile_query(const RunQuery& query, const store::QueryKeys& k
   for (const Clause& clause : query.clauses) {
     tests.push_back({clause, see(clause.entity, clause.key, keys, query.locations)});
   }
-  std::vector<Sorting> order;
+  std::vector<RunSorting> order;
   for (const OrderTerm& term : whole_order(query.order)) {
     order.push_back({see(term.entity, term.key, keys, query.locations), term.is_ascending});
   }
@@ -255,7 +255,7 @@ store::SearchPlan compile_query(const RunQuery& query, const store::QueryKeys& k
     };
   }
   plan.is_before = [order = std::move(order)](const QueriedRun& a, const QueriedRun& b) {
-    return is_before(order, a, b);
+    return is_run_before(order, a, b);
   };
   return plan;
 }

@@ -14,7 +14,7 @@ namespace {
 using nlohmann::json;
 
 // An AnyValue of OpenTelemetry as plain JSON.
-json plain(const json& attribute) {
+json plain_value(const json& attribute) {
   const auto value = attribute.find("value");
   if (value == attribute.end()) {
     return nullptr;
@@ -28,14 +28,14 @@ json plain(const json& attribute) {
   if (value->contains("array_value")) {
     json list = json::array();
     for (const json& entry : value->at("array_value").value("values", json::array())) {
-      list.push_back(plain({{"value", entry}}));
+      list.push_back(plain_value({{"value", entry}}));
     }
     return list;
   }
   if (value->contains("kvlist_value")) {
     json object = json::object();
     for (const json& entry : value->at("kvlist_value").value("values", json::array())) {
-      object[entry.value("key", "")] = plain(entry);
+      object[entry.value("key", "")] = plain_value(entry);
     }
     return object;
   }
@@ -63,7 +63,7 @@ std::string python_json(const json& value) {
 json attributes_of(const json& body, bool is_text) {
   json object = json::object();
   for (const json& attribute : body.value("attributes", json::array())) {
-    const json value = plain(attribute);
+    const json value = plain_value(attribute);
     object[attribute.value("key", "")] = is_text ? json(python_json(value)) : value;
   }
   return object;

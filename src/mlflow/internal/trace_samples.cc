@@ -42,13 +42,13 @@ struct Thing {
   std::function<std::optional<std::string>(const std::string& dimension)> word = {};
 };
 
-std::optional<std::string> text_of(const json& object, const char* name) {
+std::optional<std::string> text_field(const json& object, const char* name) {
   const auto found = object.find(name);
   return found != object.end() && found->is_string() ? std::optional(found->get<std::string>())
                                                      : std::nullopt;
 }
 
-std::optional<double> number_of(const json& object, const std::string& name) {
+std::optional<double> number_field(const json& object, const std::string& name) {
   const auto found = object.find(name);
   return found != object.end() && found->is_number() ? std::optional(found->get<double>())
                                                      : std::nullopt;
@@ -73,16 +73,16 @@ Thing thing_of(const Trace& trace) {
       return has_session ? std::optional(1.0) : std::nullopt;
     }
     if (metric == "latency") {
-      const auto duration = text_of(trace.info, "execution_duration");
+      const auto duration = text_field(trace.info, "execution_duration");
       return duration ? std::optional(static_cast<double>(parse_duration_ms(*duration)))
                       : std::nullopt;
     }
     const auto usage = find_trace_text(trace, "trace_metadata", "mlflow.trace.tokenUsage");
-    return usage ? number_of(object_of(*usage), metric) : std::nullopt;
+    return usage ? number_field(object_of(*usage), metric) : std::nullopt;
   };
   thing.word = [&trace](const std::string& dimension) {
     return dimension == "trace_name" ? find_trace_text(trace, "tags", "mlflow.traceName")
-                                     : text_of(trace.info, "state");
+                                     : text_field(trace.info, "state");
   };
   return thing;
 }
@@ -123,20 +123,20 @@ Thing thing_of_span(const json& span) {
       const std::uint64_t whole_ms = (end_ns - start_ns) / 1'000'000;
       return static_cast<double>(whole_ms);
     }
-    return number_of(object_of(attribute_of(span, "mlflow.llm.cost")), metric);
+    return number_field(object_of(attribute_of(span, "mlflow.llm.cost")), metric);
   };
   thing.word = [&span](const std::string& name) { return word_of_span(span, name); };
   return thing;
 }
 
-const char* type_of(const json& assessment) {
+const char* type_of_assessment(const json& assessment) {
   return assessment.contains("feedback")      ? "feedback"
          : assessment.contains("expectation") ? "expectation"
                                               : "issue";
 }
 
 json value_of(const json& assessment) {
-  const auto part = assessment.find(type_of(assessment));
+  const auto part = assessment.find(type_of_assessment(assessment));
   return part != assessment.end() && part->is_object() ? part->value("value", json()) : json();
 }
 
@@ -163,7 +163,7 @@ Thing thing_of_assessment(const json& assessment, std::int64_t time_ms) {
                                         : number_of_value(value_of(assessment));
   };
   thing.word = [&assessment](const std::string& dimension) -> std::optional<std::string> {
-    return dimension == "assessment_name" ? text_of(assessment, "assessment_name")
+    return dimension == "assessment_name" ? text_field(assessment, "assessment_name")
                                           : std::optional(server::dump(value_of(assessment)));
   };
   return thing;
@@ -201,8 +201,8 @@ bool passes_span(const json& span, const std::vector<SampleFilter>& filters) {
 bool passes_assessment(const json& assessment, const std::vector<SampleFilter>& filters) {
   return std::ranges::all_of(filters, [&](const SampleFilter& filter) {
     return filter.view != "assessment" ||
-           (filter.entity == "type" ? type_of(assessment) == filter.value
-                                    : text_of(assessment, "assessment_name") == filter.value);
+           (filter.entity == "type" ? type_of_assessment(assessment) == filter.value
+                                    : text_field(assessment, "assessment_name") == filter.value);
   });
 }
 
@@ -210,7 +210,7 @@ bool is_cost(const SampleQuery& query) {
   return query.metric.ends_with("_cost");
 }
 
-void add_spans(const json& bodies, const SampleQuery& query, std::vector<Sample>& samples) {
+void add_span_samples(const json& bodies, const SampleQuery& query, std::vector<Sample>& samples) {
   for (const json& body : bodies) {
     const json span = render_span(body);
     const Thing thing = thing_of_span(span);
@@ -234,7 +234,7 @@ Outcome<bool> passes_trace(const Call& call, const Trace& trace,
   for (const SampleFilter& filter : filters) {
     bool is_passed = filter.view != "trace";
     if (filter.entity == "status") {
-      is_passed = is_passed || text_of(trace.info, "state") == filter.value;
+      is_passed = is_passed || text_field(trace.info, "state") == filter.value;
     } else if (filter.key == "mlflow.sourceRun") {
       is_passed = is_passed || KEDGE_TRY(is_of_run(call, trace, filter.value));
     } else {
@@ -307,7 +307,7 @@ Outcome<void> add_samples(const Call& call, const Trace& trace, const SampleQuer
       add_sample(thing_of(trace), query, samples);
       break;
     case TraceView::Spans:
-      add_spans(KEDGE_TRY(call.state.traces.spans(trace.id)), query, samples);
+      add_span_samples(KEDGE_TRY(call.state.traces.spans(trace.id)), query, samples);
       break;
     case TraceView::Assessments:
       add_assessments(trace, query, samples);

@@ -19,11 +19,11 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::int64_t kUsualResults = 100;
-constexpr std::int64_t kMostResults = 500;
+constexpr std::int64_t kUsualTraces = 100;
+constexpr std::int64_t kMostTraces = 500;
 
 // What a search in the text of a trace looks at: the spans' names and attributes.
-std::string text_of(const json& spans) {
+std::string text_of_spans(const json& spans) {
   std::string text;
   for (const json& span : spans) {
     const json shown = render_span(span);
@@ -32,7 +32,7 @@ std::string text_of(const json& spans) {
   return text;
 }
 
-double number_of(const Trace& trace, const std::string& key) {
+double number_of_trace(const Trace& trace, const std::string& key) {
   return key == "timestamp"
              ? static_cast<double>(trace.time_ms)
              : static_cast<double>(parse_duration_ms(trace.info.value("execution_duration", "0s")));
@@ -62,7 +62,7 @@ Outcome<bool> matches_one(const Call& call, const Trace& trace, const Clause& cl
     return matches_text(clause, find_trace_text(trace, "trace_metadata", clause.key));
   }
   if (clause.is_numeric) {
-    return matches_number(clause, number_of(trace, clause.key));
+    return matches_number(clause, number_of_trace(trace, clause.key));
   }
   if (clause.key == "run_id") {
     return matches_run(call, trace, clause);
@@ -71,7 +71,7 @@ Outcome<bool> matches_one(const Call& call, const Trace& trace, const Clause& cl
     return matches_text(clause, find_trace_text(trace, "tags", "mlflow.traceName"));
   }
   if (clause.key == "text") {
-    return matches_text(clause, text_of(KEDGE_TRY(call.state.traces.spans(trace.id))));
+    return matches_text(clause, text_of_spans(KEDGE_TRY(call.state.traces.spans(trace.id))));
   }
   if (clause.key == "trace_id") {
     return matches_text(clause, trace.id);
@@ -95,10 +95,10 @@ std::string sort_text(const Trace& trace, const std::string& key) {
 }
 
 // Below 0: `a` comes first.
-int compare(const Trace& a, const Trace& b, const std::string& key) {
+int compare_traces(const Trace& a, const Trace& b, const std::string& key) {
   if (key == "timestamp" || key == "execution_time") {
-    const double left = number_of(a, key);
-    const double right = number_of(b, key);
+    const double left = number_of_trace(a, key);
+    const double right = number_of_trace(b, key);
     return left < right ? -1 : left > right ? 1 : 0;
   }
   return sort_text(a, key).compare(sort_text(b, key));
@@ -158,7 +158,7 @@ Outcome<bool> matches(const Call& call, const Trace& trace, const std::vector<Cl
 }
 
 Outcome<server::Response> search_traces(const Call& call, TraceRenderer render) {
-  const Page page = KEDGE_TRY(read_page(call.fields, kUsualResults, kMostResults));
+  const Page page = KEDGE_TRY(read_page(call.fields, kUsualTraces, kMostTraces));
   const auto clauses =
       KEDGE_TRY(parse_filter(KEDGE_TRY(call.fields.text("filter")), kTraceLanguage));
   std::vector<OrderTerm> order;
@@ -175,7 +175,7 @@ Outcome<server::Response> search_traces(const Call& call, TraceRenderer render) 
   }
   std::ranges::stable_sort(found, [&](const Trace& a, const Trace& b) {
     for (const OrderTerm& term : order) {
-      if (const int sign = compare(a, b, term.key); sign != 0) {
+      if (const int sign = compare_traces(a, b, term.key); sign != 0) {
         return (sign < 0) == term.is_ascending;
       }
     }
