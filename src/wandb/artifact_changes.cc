@@ -19,7 +19,7 @@ using graphql::TypeBuilder;
 using graphql::Value;
 using nlohmann::json;
 
-struct Done {};
+struct ArtifactDone {};
 
 struct ChangedTags {
   std::vector<std::string> names;
@@ -103,7 +103,7 @@ Result<Value> add_aliases(const Call& call, const Args& args) {
   for (const NamedAlias& named : parse_aliases(artifact, input.value("aliases"))) {
     KEDGE_TRY(set_alias(artifact, named));
   }
-  return make_node(Done());
+  return make_node(ArtifactDone());
 }
 
 Result<Value> delete_aliases(const Call& call, const Args& args) {
@@ -112,7 +112,7 @@ Result<Value> delete_aliases(const Call& call, const Args& args) {
   for (const NamedAlias& named : parse_aliases(artifact, input.value("aliases"))) {
     KEDGE_TRY(remove_alias(named));
   }
-  return make_node(Done());
+  return make_node(ArtifactDone());
 }
 
 // The client names all that the version shall have.
@@ -229,7 +229,7 @@ Result<Value> unlink_artifact(const Call& call, const Args& args) {
     return fail(ErrorKind::Usage, "a version cannot be taken out of its own sequence");
   }
   KEDGE_TRY(store::Portfolios(call.api.store).unlink(*collection.portfolio, *artifact.version));
-  return make_node(Done());
+  return make_node(ArtifactDone());
 }
 
 // A new name, description or (of a sequence) type.
@@ -286,9 +286,9 @@ Result<Value> change_tags(const Call& call, const Args& args, bool is_added) {
 }  // namespace
 
 void declare_artifact_changes(graphql::Schema& schema) {
-  TypeBuilder<Done>(schema, "ArtifactDonePayload")
-      .leaf("success", [](const Done&) { return true; })
-      .leaf("clientMutationId", [](const Done&) { return json(); });
+  TypeBuilder<ArtifactDone>(schema, "ArtifactDonePayload")
+      .leaf("success", [](const ArtifactDone&) { return true; })
+      .leaf("clientMutationId", [](const ArtifactDone&) { return json(); });
   TypeBuilder<TagName>(schema, "ChangedTag")
       .leaf("id", [](const TagName& tag) { return render_id("Tag", tag.name); })
       .leaf("name", [](const TagName& tag) { return tag.name; })

@@ -21,10 +21,6 @@ using graphql::TypeBuilder;
 using graphql::Value;
 using nlohmann::json;
 
-json text_or_null(const std::string& text) {
-  return text.empty() ? json() : json(text);
-}
-
 void declare_collection(graphql::Schema& schema) {
   TypeBuilder<CollectionNode>(schema, "ArtifactCollection")
       .name_of([](const CollectionNode& node) {

@@ -161,12 +161,13 @@ Result<Value> update_manifest(const Call& call, const Args& args) {
   return make_node(std::move(made));
 }
 
-std::string upload_url(const ArtifactNode& node, const std::string& path, const std::string& md5) {
+std::string artifact_upload_url(const ArtifactNode& node, const std::string& path,
+                                const std::string& md5) {
   return node.call->signed_url(
       {{"put", "file"}, {"draft", node.draft->id}, {"path", path}, {"md5", md5}}, path);
 }
 
-Result<Value> create_files(const Call& call, const Args& args) {
+Result<Value> create_artifact_files(const Call& call, const Args& args) {
   const store::ArtifactDrafts drafts = drafts_of(call);
   MadeFiles made;
   std::map<std::string, ArtifactNode> artifacts;
@@ -188,7 +189,7 @@ Result<Value> create_files(const Call& call, const Args& args) {
       ArtifactNode holder{&call, artifact.entity, {}, KEDGE_TRY(drafts.find(bytes->draft))};
       made.files.push_back({std::move(holder), path, json()});
     } else {
-      made.files.push_back({artifact, path, upload_url(artifact, path, md5)});
+      made.files.push_back({artifact, path, artifact_upload_url(artifact, path, md5)});
     }
   }
   for (const auto& [draft, files] : known) {
@@ -198,8 +199,8 @@ Result<Value> create_files(const Call& call, const Args& args) {
 }
 
 // The files that the manifest names, found among what was sent and what older versions hold.
-Result<std::vector<store::ArtifactFile>> find_files(const Call& call,
-                                                    const store::VersionDraft& draft) {
+Result<std::vector<store::ArtifactFile>> find_manifest_files(const Call& call,
+                                                             const store::VersionDraft& draft) {
   if (draft.manifest.empty()) {
     return fail(ErrorKind::Usage, "the manifest of the artifact has not come");
   }
@@ -237,7 +238,7 @@ Result<Value> commit_artifact(const Call& call, const Args& args) {
   ArtifactNode node = KEDGE_TRY(load_pending(call, args.input(), "artifactID"));
   if (!node.version) {
     const auto kept = call.api.artifacts.keep_blobs();
-    const auto files = KEDGE_TRY(find_files(call, *node.draft));
+    const auto files = KEDGE_TRY(find_manifest_files(call, *node.draft));
     node.draft = KEDGE_TRY(drafts_of(call).commit(node.draft->id, files, call.now_us()));
     node.version = KEDGE_TRY(call.api.artifacts.find(node.draft->project, node.draft->name,
                                                      std::to_string(*node.draft->version)));
@@ -328,7 +329,7 @@ void declare_artifact_uploads(graphql::Schema& schema) {
       .object("createArtifact", "ArtifactPayload", create_artifact)
       .object("createArtifactManifest", "ManifestPayload", create_manifest)
       .object("updateArtifactManifest", "ManifestPayload", update_manifest)
-      .object("createArtifactFiles", "CreateArtifactFilesPayload", create_files)
+      .object("createArtifactFiles", "CreateArtifactFilesPayload", create_artifact_files)
       .object("commitArtifact", "ArtifactPayload", commit_artifact)
       .object("useArtifact", "ArtifactPayload", use_artifact);
   schema.add_input("CreateArtifactInput", {"entityName",

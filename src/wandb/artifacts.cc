@@ -40,15 +40,11 @@ std::string render_digest(const ArtifactNode& artifact) {
   return artifact.draft ? artifact.draft->digest : artifact.version->digest;
 }
 
-std::string state_of(const ArtifactNode& artifact) {
+std::string state_of_artifact(const ArtifactNode& artifact) {
   if (artifact.draft && artifact.draft->is_deleted) {
     return "DELETED";
   }
   return artifact.version ? "COMMITTED" : "PENDING";
-}
-
-json text_or_null(const std::string& text) {
-  return text.empty() ? json() : json(text);
 }
 
 // Those of every collection that it is in; "vN" is not among them.
@@ -86,7 +82,7 @@ Result<Value> used_by(const ArtifactNode& artifact) {
 void declare_version(graphql::Schema& schema) {
   TypeBuilder<ArtifactNode>(schema, "Artifact")
       .leaf("id", [](const ArtifactNode& node) { return node.id(); })
-      .leaf("state", state_of)
+      .leaf("state", state_of_artifact)
       .leaf("digest", render_digest)
       .leaf("digestAlgorithm", [](const ArtifactNode&) { return "MANIFEST_MD5"; })
       .leaf("commitHash", render_digest)
@@ -163,7 +159,7 @@ void declare_version_links(graphql::Schema& schema) {
       .also("File");
 }
 
-void declare_file(graphql::Schema& schema) {
+void declare_version_file(graphql::Schema& schema) {
   TypeBuilder<VersionFile>(schema, "VersionFile")
       .leaf("id",
             [](const VersionFile& file) {
@@ -201,7 +197,7 @@ Result<Value> files_of(const ArtifactNode& artifact, const Args& args) {
 void declare_artifacts(graphql::Schema& schema) {
   declare_version(schema);
   declare_version_links(schema);
-  declare_file(schema);
+  declare_version_file(schema);
 }
 
 }  // namespace kedge::wandb

@@ -33,7 +33,7 @@ struct RewoundRun {
 };
 
 // {success} and {clientMutationId}: nothing else to say.
-struct Done {};
+struct RunDone {};
 
 // Where an input's run is, and whether it was named by its opaque id.
 struct Target {
@@ -245,13 +245,13 @@ Result<Value> delete_run(const Call& call, const Args& args) {
   // Into the trash, as MLflow's and the page's deletions: it can be restored there.
   KEDGE_TRY(call.api.store.patch_run(run.key(), {.deleted_us = call.now_us()}, call.now_us()));
   call.api.audit(call.request, "run.delete", run.key().project + "/" + run.key().id);
-  return make_node(Done());
+  return make_node(RunDone());
 }
 
 Result<Value> stop_run(const Call& call, const Args& args) {
   const RunNode run = KEDGE_TRY(load_run(call, args.input().text("id").value_or("")));
   KEDGE_TRY(call.transcript().put_document(run.key(), kStopDocument, "1"));
-  return make_node(Done());
+  return make_node(RunDone());
 }
 
 Result<Value> update_state(const Call& call, const Args& args) {
@@ -262,7 +262,7 @@ Result<Value> update_state(const Call& call, const Args& args) {
     return fail(ErrorKind::Usage, "this is no state of a run");
   }
   KEDGE_TRY(call.api.store.patch_run(run.key(), {.state = *state}, call.now_us()));
-  return make_node(Done());
+  return make_node(RunDone());
 }
 
 std::string alert_level(const std::string& severity) {
@@ -280,7 +280,7 @@ Result<Value> notify(const Call& call, const Args& args) {
   const auto last =
       KEDGE_TRY(call.api.store.read_records(key, {.type = "alert", .key = title, .limit = 1}));
   if (!last.records.empty() && last.records[0].time_us + wait_us > call.now_us()) {
-    return make_node(Done());
+    return make_node(RunDone());
   }
   const auto facts = call.api.store.find_facts(key);
   store::Record alert{.type = "alert", .key = title, .body = {}};
@@ -291,7 +291,7 @@ Result<Value> notify(const Call& call, const Args& args) {
                 {"text", input.text("text").value_or("")},
                 {"level", alert_level(input.text("severity").value_or("INFO"))}};
   KEDGE_TRY(call.api.store.add_records(key, {std::move(alert)}, call.now_us()));
-  return make_node(Done());
+  return make_node(RunDone());
 }
 
 }  // namespace
@@ -303,9 +303,9 @@ void declare_run_changes(graphql::Schema& schema) {
       .leaf("updated", [](const UpsertedRun& made) { return !made.is_inserted; });
   TypeBuilder<RewoundRun>(schema, "RewindRunPayload")
       .object("rewoundRun", "Run", [](const RewoundRun& made) { return make_node(made.run); });
-  TypeBuilder<Done>(schema, "DonePayload")
-      .leaf("success", [](const Done&) { return true; })
-      .leaf("clientMutationId", [](const Done&) { return json(); });
+  TypeBuilder<RunDone>(schema, "DonePayload")
+      .leaf("success", [](const RunDone&) { return true; })
+      .leaf("clientMutationId", [](const RunDone&) { return json(); });
   TypeBuilder<Call>(schema, "Mutation")
       .object("upsertBucket", "UpsertBucketPayload", upsert_bucket)
       .object("rewindRun", "RewindRunPayload", rewind_run)

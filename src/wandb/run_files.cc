@@ -35,7 +35,7 @@ struct UploadedFiles {
   std::vector<std::string> names;
 };
 
-struct Done {
+struct FilesDone {
   bool is_done = true;
 };
 
@@ -86,7 +86,7 @@ Result<std::vector<store::RunFile>> list_files(const RunNode& run) {
   return run.call().api.store.list_files(run.key());
 }
 
-Result<Value> find_files(const RunNode& run, const Args& args) {
+Result<Value> find_run_files(const RunNode& run, const Args& args) {
   std::vector<std::string> wanted;
   for (const std::string& name : args.texts("names")) {
     wanted.push_back(KEDGE_TRY(normal_path(name)));
@@ -107,7 +107,7 @@ std::string read_url(const FileNode& node) {
   return node.run.call().signed_url(meaning, node.file.path);
 }
 
-std::string upload_url(const RunNode& run, const std::string& path) {
+std::string run_upload_url(const RunNode& run, const std::string& path) {
   const json meaning = {
       {"put", "run"}, {"project", run.key().project}, {"run", run.key().id}, {"path", path}};
   return run.call().signed_url(meaning, path);
@@ -122,14 +122,14 @@ Result<RunNode> named_run(const Call& call, const Args& input) {
   return run;
 }
 
-Result<Value> create_files(const Call& call, const Args& args) {
+Result<Value> create_run_files(const Call& call, const Args& args) {
   const Args input = args.input();
   return make_node(UploadedFiles{KEDGE_TRY(named_run(call, input)), input.texts("files")});
 }
 
 Result<Value> mark_uploaded(const Call& call, const Args& args) {
   KEDGE_TRY(named_run(call, args.input()));
-  return make_node(Done());
+  return make_node(FilesDone());
 }
 
 // Ids of files are those of their runs with the path behind.
@@ -143,18 +143,18 @@ Result<Value> delete_files(const Call& call, const Args& args) {
     const RunNode run = KEDGE_TRY(load_run(call, text->substr(0, bar)));
     KEDGE_TRY(unbind_file(call, run.key(), text->substr(bar + 1)));
   }
-  return make_node(Done());
+  return make_node(FilesDone());
 }
 
 Result<std::vector<UploadFile>> upload_files(const UploadedFiles& asked) {
   std::vector<UploadFile> files;
   for (const std::string& name : asked.names) {
-    files.push_back({name, upload_url(asked.run, KEDGE_TRY(normal_path(name)))});
+    files.push_back({name, run_upload_url(asked.run, KEDGE_TRY(normal_path(name)))});
   }
   return files;
 }
 
-void declare_file(graphql::Schema& schema) {
+void declare_run_file(graphql::Schema& schema) {
   TypeBuilder<FileNode>(schema, "File")
       .leaf("id",
             [](const FileNode& node) {
@@ -164,10 +164,12 @@ void declare_file(graphql::Schema& schema) {
       .leaf("displayName", [](const FileNode& node) { return node.file.path; })
       .leaf("url",
             [](const FileNode& node, const Args& args) {
-              return args.flag("upload") ? upload_url(node.run, node.file.path) : read_url(node);
+              return args.flag("upload") ? run_upload_url(node.run, node.file.path)
+                                         : read_url(node);
             })
       .leaf("directUrl", read_url)
-      .leaf("uploadUrl", [](const FileNode& node) { return upload_url(node.run, node.file.path); })
+      .leaf("uploadUrl",
+            [](const FileNode& node) { return run_upload_url(node.run, node.file.path); })
       .leaf("sizeBytes", [](const FileNode& node) { return node.file.size; })
       .leaf("mimetype",
             [](const FileNode& node) { return server::content_type_of(node.file.path); })
@@ -184,9 +186,9 @@ void declare_file(graphql::Schema& schema) {
 }  // namespace
 
 void declare_run_files(graphql::Schema& schema) {
-  declare_file(schema);
+  declare_run_file(schema);
   TypeBuilder<RunNode>(schema, "Run")
-      .object("files", "FileConnection", find_files)
+      .object("files", "FileConnection", find_run_files)
       .leaf("fileCount", [](const RunNode& run) -> Result<json> {
         return json(KEDGE_TRY(list_files(run)).size());
       });
@@ -199,11 +201,11 @@ void declare_run_files(graphql::Schema& schema) {
       .object("files", "UploadFile", [](const UploadedFiles& made) -> Result<Value> {
         return make_nodes(KEDGE_TRY(upload_files(made)));
       });
-  TypeBuilder<Done>(schema, "FilesPayload")
-      .leaf("success", [](const Done& done) { return done.is_done; })
-      .leaf("clientMutationId", [](const Done&) { return json(); });
+  TypeBuilder<FilesDone>(schema, "FilesPayload")
+      .leaf("success", [](const FilesDone& done) { return done.is_done; })
+      .leaf("clientMutationId", [](const FilesDone&) { return json(); });
   TypeBuilder<Call>(schema, "Mutation")
-      .object("createRunFiles", "CreateRunFilesPayload", create_files)
+      .object("createRunFiles", "CreateRunFilesPayload", create_run_files)
       .object("markRunFilesUploaded", "FilesPayload", mark_uploaded)
       .object("deleteFiles", "FilesPayload", delete_files);
   schema.add_input("CreateRunFilesInput", {"entityName", "projectName", "runName", "files"});

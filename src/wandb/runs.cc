@@ -23,10 +23,6 @@ auto fact(F pick) {
   return [pick](const RunNode& run) -> Result<json> { return json(pick(*KEDGE_TRY(run.facts()))); };
 }
 
-json text_or_null(const std::string& text) {
-  return text.empty() ? json() : json(text);
-}
-
 Result<std::string> config_of(const RunNode& run) {
   const store::Run* whole = KEDGE_TRY(run.run());
   return render_lenient(wrap_config(whole->config, KEDGE_TRY(run.document(kConfigDocument))));

@@ -15,8 +15,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kSecond_us = 1e6;
-
 struct BuiltRow {
   json values = json::object();
   std::int64_t time_us = 0;

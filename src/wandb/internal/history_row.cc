@@ -16,8 +16,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kSecond_us = 1e6;
-
 void flatten_into(const json& object, const std::string& prefix, FlatValues& out) {
   for (const auto& [name, value] : object.items()) {
     const std::string key = prefix.empty() ? name : prefix + "." + name;

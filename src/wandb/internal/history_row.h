@@ -14,6 +14,8 @@
 
 namespace kedge::wandb {
 
+inline constexpr double kSecond_us = 1e6;  // times are in seconds on the wire
+
 // Usage when the line is no JSON object. `fallback` is what stands for a missing _step; `now_us`
 // for a missing _timestamp.
 Result<store::HistoryRow> parse_history(std::string line, std::int64_t fallback_step,

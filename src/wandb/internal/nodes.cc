@@ -99,6 +99,10 @@ void declare_connection(graphql::Schema& schema, const std::string& name, const 
       });
 }
 
+nlohmann::json text_or_null(const std::string& text) {
+  return text.empty() ? nlohmann::json() : nlohmann::json(text);
+}
+
 std::string project_or_default(const std::optional<std::string>& name) {
   return name && !name->empty() ? *name : "uncategorized";
 }

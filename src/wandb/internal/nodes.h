@@ -99,6 +99,9 @@ Connection make_page(std::vector<T> all, const PageRequest& page) {
 // Declares NAMEConnection and NAMEEdge for nodes of a type.
 void declare_connection(graphql::Schema& schema, const std::string& name, const std::string& type);
 
+// An empty text is null.
+nlohmann::json text_or_null(const std::string& text);
+
 // Usage for a name that cannot be one; an empty one is "uncategorized".
 std::string project_or_default(const std::optional<std::string>& name);
 

@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-search::TrialState state_of(store::RunState state) {
+search::TrialState state_of_trial(store::RunState state) {
   switch (state) {
     case store::RunState::Pending:
     case store::RunState::Running:
@@ -39,7 +39,7 @@ Result<search::Trial> read_trial(const SweepNode& node, const search::SweepPlan&
     trial.state = search::TrialState::Failed;  // its point stays used
     return trial;
   }
-  trial.state = state_of(facts->state);
+  trial.state = state_of_trial(facts->state);
   if (plan.metric.name.empty()) {
     return trial;
   }
