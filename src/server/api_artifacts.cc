@@ -10,11 +10,11 @@ namespace {
 
 constexpr std::uint64_t kMaxManifestBytes = 256U << 20U;
 
-nlohmann::json render(const store::RunKey& run) {
+nlohmann::json render_run_key(const store::RunKey& run) {
   return {{"project", run.project}, {"id", run.id}};
 }
 
-nlohmann::json render(const store::ArtifactVersion& version) {
+nlohmann::json render_artifact_version(const store::ArtifactVersion& version) {
   return {{"project", version.project},
           {"name", version.name},
           {"type", version.type},
@@ -26,7 +26,7 @@ nlohmann::json render(const store::ArtifactVersion& version) {
           {"size", version.size},
           {"file_count", version.file_count},
           {"created_us", version.created_us},
-          {"made_by", version.made_by ? render(*version.made_by) : nlohmann::json()}};
+          {"made_by", version.made_by ? render_run_key(*version.made_by) : nlohmann::json()}};
 }
 
 Result<store::ArtifactVersion> find_version(const Api& api, const Request& request) {
@@ -60,14 +60,14 @@ Result<Response> list_versions(const Api& api, const Request& request) {
   nlohmann::json list = nlohmann::json::array();
   for (const store::ArtifactVersion& version :
        KEDGE_TRY(api.artifacts.versions(request.parameter("project"), request.parameter("name")))) {
-    list.push_back(render(version));
+    list.push_back(render_artifact_version(version));
   }
   return json_response(dump({{"versions", std::move(list)}}));
 }
 
-Result<Response> get_version(const Api& api, const Request& request) {
+Result<Response> get_artifact_version(const Api& api, const Request& request) {
   const auto version = KEDGE_TRY(find_version(api, request));
-  nlohmann::json json = render(version);
+  nlohmann::json json = render_artifact_version(version);
   json["files"] = nlohmann::json::array();
   for (const store::ArtifactFile& file : KEDGE_TRY(api.artifacts.files(version))) {
     json["files"].push_back({{"path", file.path}, {"size", file.size}, {"digest", file.digest}});
@@ -77,7 +77,7 @@ Result<Response> get_version(const Api& api, const Request& request) {
   }
   json["used_by"] = nlohmann::json::array();
   for (const store::RunKey& run : KEDGE_TRY(api.artifacts.users(version))) {
-    json["used_by"].push_back(render(run));
+    json["used_by"].push_back(render_run_key(run));
   }
   return json_response(dump(json));
 }
@@ -122,14 +122,14 @@ Result<Response> commit_version(const Api& api, const Request& request) {
   if (answer.version && answer.is_new) {
     api.audit(request, "artifact.make", target_of(*answer.version));
   }
-  return json_response(
-      dump({{"version", answer.version ? render(*answer.version) : nlohmann::json()},
-            {"missing", answer.missing},
-            {"is_new", answer.is_new}}),
-      answer.version && answer.is_new ? 201 : 200);
+  return json_response(dump({{"version", answer.version ? render_artifact_version(*answer.version)
+                                                        : nlohmann::json()},
+                             {"missing", answer.missing},
+                             {"is_new", answer.is_new}}),
+                       answer.version && answer.is_new ? 201 : 200);
 }
 
-Result<Response> patch_version(const Api& api, const Request& request) {
+Result<Response> patch_artifact_version(const Api& api, const Request& request) {
   const nlohmann::json json = KEDGE_TRY(parse_object(request));
   KEDGE_TRY(check_names(json, {"metadata", "description"}));
   const auto description = KEDGE_TRY(find_text(json, "description"));
@@ -141,24 +141,24 @@ Result<Response> patch_version(const Api& api, const Request& request) {
     KEDGE_TRY(api.artifacts.set_metadata(version, json["metadata"]));
   }
   api.audit(request, "artifact.change", target_of(version), json);
-  return json_response(dump(render(KEDGE_TRY(find_version(api, request)))));
+  return json_response(dump(render_artifact_version(KEDGE_TRY(find_version(api, request)))));
 }
 
-Result<Response> delete_version(const Api& api, const Request& request) {
+Result<Response> delete_artifact_version(const Api& api, const Request& request) {
   const auto version = KEDGE_TRY(find_version(api, request));
   const std::uint64_t freed = KEDGE_TRY(api.artifacts.remove(version));
   api.audit(request, "artifact.delete", target_of(version), {{"freed_bytes", freed}});
   return json_response(dump({{"freed_bytes", freed}}));
 }
 
-Result<Response> put_alias(const Api& api, const Request& request) {
+Result<Response> put_artifact_alias(const Api& api, const Request& request) {
   const auto version = KEDGE_TRY(find_version(api, request));
   KEDGE_TRY(api.artifacts.set_alias(version, request.parameter("alias")));
   api.audit(request, "artifact.alias", target_of(version), {{"alias", request.parameter("alias")}});
   return Response{.status = 204};
 }
 
-Result<Response> delete_alias(const Api& api, const Request& request) {
+Result<Response> delete_artifact_alias(const Api& api, const Request& request) {
   KEDGE_TRY(find_version(api, request));
   if (!KEDGE_TRY(api.artifacts.remove_alias(request.parameter("project"), request.parameter("name"),
                                             request.parameter("alias")))) {
@@ -206,7 +206,7 @@ std::string id_of(const store::LineageNode& node) {
              : fmt::format("artifact:{}/{}:v{}", node.project, node.name, node.version);
 }
 
-nlohmann::json render(const Api& api, const store::LineageNode& node) {
+nlohmann::json render_node(const Api& api, const store::LineageNode& node) {
   nlohmann::json json = {{"id", id_of(node)}, {"project", node.project}};
   if (node.kind == store::LineageNode::Kind::Run) {
     const auto facts = api.store.find_facts({node.project, node.name});
@@ -229,7 +229,7 @@ Result<Response> get_lineage(const Api& api, const Request& request) {
                                                         .version = version.version}));
   nlohmann::json nodes = nlohmann::json::array();
   for (const store::LineageNode& node : lineage.nodes) {
-    nodes.push_back(render(api, node));
+    nodes.push_back(render_node(api, node));
   }
   nlohmann::json edges = nlohmann::json::array();
   for (const store::LineageEdge& edge : lineage.edges) {
@@ -255,11 +255,11 @@ void add_artifact_routes(Router& router, const Api& api) {
   add(Method::Get, project + "/{name}", {}, list_versions);
   add(Method::Post, project + "/{name}", {.role = Role::Write, .max_body_bytes = kMaxManifestBytes},
       commit_version);
-  add(Method::Get, version, {}, get_version);
-  add(Method::Patch, version, write, patch_version);
-  add(Method::Delete, version, write, delete_version);
-  add(Method::Put, version + "/aliases/{alias}", write, put_alias);
-  add(Method::Delete, version + "/aliases/{alias}", write, delete_alias);
+  add(Method::Get, version, {}, get_artifact_version);
+  add(Method::Patch, version, write, patch_artifact_version);
+  add(Method::Delete, version, write, delete_artifact_version);
+  add(Method::Put, version + "/aliases/{alias}", write, put_artifact_alias);
+  add(Method::Delete, version + "/aliases/{alias}", write, delete_artifact_alias);
   add(Method::Post, version + "/use", write, use_version);
   add(Method::Get, version + "/lineage", {}, get_lineage);
   add(Method::Get, version + "/files/{path...}", {}, get_artifact_file);

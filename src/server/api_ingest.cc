@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint64_t kMaxFrameBytes = 128U << 20U;
 constexpr std::uint64_t kMaxFactsBytes = 32U << 20U;
 
-std::string render(const store::SourceState& state) {
+std::string render_source_state(const store::SourceState& state) {
   return fmt::format(R"({{"next_seq":{},"offset":{},"digest":"{}"}})", state.next_seq, state.offset,
                      state.digest);
 }
@@ -21,7 +21,7 @@ Response answer_of(const Result<store::IngestAnswer>& taken) {
     return error_response(taken.error());
   }
   if (!taken->is_gap) {
-    return json_response(render(taken->state));
+    return json_response(render_source_state(taken->state));
   }
   const std::string message =
       fmt::format("records from {} on are needed, and later ones were sent", taken->state.next_seq);
@@ -65,7 +65,7 @@ void add_ingest_routes(Router& router, const Api& api) {
       });
   router.add(
       Method::Get, run + "/{writer}", {}, [&api](const Request& request) -> Result<Response> {
-        return json_response(render(
+        return json_response(render_source_state(
             KEDGE_TRY(api.store.find_source(run_key(request), request.parameter("writer")))));
       });
   router.add(Method::Put, run, {.role = Role::Write, .max_body_bytes = kMaxFactsBytes},

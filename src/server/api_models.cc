@@ -21,7 +21,7 @@ nlohmann::json render_source(const std::string& source) {
           {"version", source.substr(colon + 1)}};
 }
 
-nlohmann::json render(const store::ModelVersion& version) {
+nlohmann::json render_model_version(const store::ModelVersion& version) {
   return {{"version", version.version},
           {"stage", version.stage},
           {"aliases", version.aliases},
@@ -35,10 +35,10 @@ nlohmann::json render(const store::ModelVersion& version) {
           {"changed_us", version.changed_us}};
 }
 
-nlohmann::json render(const store::RegisteredModel& model) {
+nlohmann::json render_model(const store::RegisteredModel& model) {
   nlohmann::json versions = nlohmann::json::array();
   for (const store::ModelVersion& version : model.versions) {
-    versions.push_back(render(version));
+    versions.push_back(render_model_version(version));
   }
   return {{"name", model.name},
           {"description", model.description},
@@ -49,7 +49,7 @@ nlohmann::json render(const store::RegisteredModel& model) {
           {"versions", std::move(versions)}};
 }
 
-std::string name_of(const std::string& model, std::int64_t version) {
+std::string version_name(const std::string& model, std::int64_t version) {
   return fmt::format("{}:v{}", model, version);
 }
 
@@ -91,13 +91,13 @@ Result<std::int64_t> version_of(const Request& request) {
 Result<Response> list_models(const Api& api, const Request&) {
   nlohmann::json list = nlohmann::json::array();
   for (const store::RegisteredModel& model : KEDGE_TRY(api.models.list())) {
-    list.push_back(render(model));
+    list.push_back(render_model(model));
   }
   return json_response(dump({{"models", std::move(list)}}));
 }
 
 Result<Response> get_model(const Api& api, const Request& request) {
-  return json_response(dump(render(KEDGE_TRY(api.models.find(request.parameter("model"))))));
+  return json_response(dump(render_model(KEDGE_TRY(api.models.find(request.parameter("model"))))));
 }
 
 Result<Response> create_model(const Api& api, const Request& request) {
@@ -112,7 +112,7 @@ Result<Response> create_model(const Api& api, const Request& request) {
   }
   KEDGE_TRY(api.models.create(model, api.now_us()));
   api.audit(request, "model.make", model.name);
-  return json_response(dump(render(KEDGE_TRY(api.models.find(model.name)))), 201);
+  return json_response(dump(render_model(KEDGE_TRY(api.models.find(model.name)))), 201);
 }
 
 Result<store::ModelPatch> parse_model_patch(const nlohmann::json& json) {
@@ -135,7 +135,7 @@ Result<Response> patch_model(const Api& api, const Request& request) {
     name = *other;
   }
   api.audit(request, "model.change", request.parameter("model"), json);
-  return json_response(dump(render(KEDGE_TRY(api.models.find(name)))));
+  return json_response(dump(render_model(KEDGE_TRY(api.models.find(name)))));
 }
 
 Result<Response> delete_model(const Api& api, const Request& request) {
@@ -155,34 +155,34 @@ Result<Response> add_version(const Api& api, const Request& request) {
   draft.tags = KEDGE_TRY(parse_tags(json)).first;
   draft.user = request.caller.name;
   const auto version = KEDGE_TRY(api.models.add_version(draft, api.now_us()));
-  api.audit(request, "model.add_version", name_of(draft.model, version.version),
+  api.audit(request, "model.add_version", version_name(draft.model, version.version),
             {{"source", draft.source}});
-  return json_response(dump(render(version)), 201);
+  return json_response(dump(render_model_version(version)), 201);
 }
 
-Result<Response> get_version(const Api& api, const Request& request) {
-  return json_response(dump(render(KEDGE_TRY(
+Result<Response> get_model_version(const Api& api, const Request& request) {
+  return json_response(dump(render_model_version(KEDGE_TRY(
       api.models.find_version(request.parameter("model"), KEDGE_TRY(version_of(request)))))));
 }
 
-Result<Response> patch_version(const Api& api, const Request& request) {
+Result<Response> patch_model_version(const Api& api, const Request& request) {
   const nlohmann::json json = KEDGE_TRY(parse_object(request));
   KEDGE_TRY(check_names(json, {"description", "tags", "stage"}));
   KEDGE_TRY(api.models.patch_version(request.parameter("model"), KEDGE_TRY(version_of(request)),
                                      KEDGE_TRY(parse_model_patch(json)), api.now_us()));
   api.audit(request, "model.change_version",
-            name_of(request.parameter("model"), KEDGE_TRY(version_of(request))), json);
-  return get_version(api, request);
+            version_name(request.parameter("model"), KEDGE_TRY(version_of(request))), json);
+  return get_model_version(api, request);
 }
 
-Result<Response> delete_version(const Api& api, const Request& request) {
+Result<Response> delete_model_version(const Api& api, const Request& request) {
   const std::int64_t version = KEDGE_TRY(version_of(request));
   KEDGE_TRY(api.models.remove_version(request.parameter("model"), version, api.now_us()));
-  api.audit(request, "model.delete_version", name_of(request.parameter("model"), version));
+  api.audit(request, "model.delete_version", version_name(request.parameter("model"), version));
   return Response{.status = 204};
 }
 
-Result<Response> put_alias(const Api& api, const Request& request) {
+Result<Response> put_model_alias(const Api& api, const Request& request) {
   const nlohmann::json json = KEDGE_TRY(parse_object(request));
   KEDGE_TRY(check_names(json, {"version"}));
   const auto version = KEDGE_TRY(find_integer(json, "version"));
@@ -190,12 +190,12 @@ Result<Response> put_alias(const Api& api, const Request& request) {
     return fail(ErrorKind::Usage, "'version' is needed");
   }
   KEDGE_TRY(api.models.set_alias(request.parameter("model"), request.parameter("alias"), *version));
-  api.audit(request, "model.alias", name_of(request.parameter("model"), *version),
+  api.audit(request, "model.alias", version_name(request.parameter("model"), *version),
             {{"alias", request.parameter("alias")}});
   return Response{.status = 204};
 }
 
-Result<Response> delete_alias(const Api& api, const Request& request) {
+Result<Response> delete_model_alias(const Api& api, const Request& request) {
   KEDGE_TRY(api.models.remove_alias(request.parameter("model"), request.parameter("alias")));
   api.audit(request, "model.delete_alias", request.parameter("model"),
             {{"alias", request.parameter("alias")}});
@@ -220,11 +220,11 @@ void add_model_routes(Router& router, const Api& api) {
   add(Method::Patch, model, write, patch_model);
   add(Method::Delete, model, write, delete_model);
   add(Method::Post, model + "/versions", write, add_version);
-  add(Method::Get, version, {}, get_version);
-  add(Method::Patch, version, write, patch_version);
-  add(Method::Delete, version, write, delete_version);
-  add(Method::Put, alias, write, put_alias);
-  add(Method::Delete, alias, write, delete_alias);
+  add(Method::Get, version, {}, get_model_version);
+  add(Method::Patch, version, write, patch_model_version);
+  add(Method::Delete, version, write, delete_model_version);
+  add(Method::Put, alias, write, put_model_alias);
+  add(Method::Delete, alias, write, delete_model_alias);
 }
 
 }  // namespace kedge::server

@@ -77,8 +77,8 @@ Result<Response> patch_project(const Api& api, const Request& request) {
 }
 
 // The first `limit` of them, and how many there are.
-nlohmann::json render(const std::vector<store::FieldFacts>& fields, std::size_t limit,
-                      bool has_values) {
+nlohmann::json render_fields(const std::vector<store::FieldFacts>& fields, std::size_t limit,
+                             bool has_values) {
   nlohmann::json list = nlohmann::json::array();
   for (const store::FieldFacts& field : fields | std::views::take(limit)) {
     list.push_back({{"name", field.name}, {"run_count", field.run_count}});
@@ -98,10 +98,10 @@ Result<Response> list_fields(const Api& api, const Request& request) {
   const auto most = static_cast<std::size_t>(limit);
   const store::ProjectFields fields = api.store.list_fields(request.parameter("project"));
   return json_response(dump({{"run_count", fields.run_count},
-                             {"config", render(fields.config, most, true)},
-                             {"metrics", render(fields.metrics, most, false)},
-                             {"tags", render(fields.tags, most, false)},
-                             {"labels", render(fields.labels, most, false)}}));
+                             {"config", render_fields(fields.config, most, true)},
+                             {"metrics", render_fields(fields.metrics, most, false)},
+                             {"tags", render_fields(fields.tags, most, false)},
+                             {"labels", render_fields(fields.labels, most, false)}}));
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ constexpr std::uint64_t kMaxRecordBytes = 128U << 20U;
 constexpr std::int64_t kMaxRecords = 10'000;
 constexpr std::int64_t kMaxLines = 100'000;
 
-nlohmann::json render(const store::Record& record) {
+nlohmann::json render_record(const store::Record& record) {
   return {{"type", record.type},       {"key", record.key},         {"step", record.step},
           {"time_us", record.time_us}, {"attempt", record.attempt}, {"body", record.body}};
 }
@@ -42,7 +42,7 @@ Result<Response> read_records(const Api& api, const Request& request) {
   std::string text = "{\"records\":[";
   for (const store::Record& record : answer.records) {
     text += text.back() == '[' ? "" : ",";
-    text += dump(render(record));
+    text += dump(render_record(record));
   }
   text += fmt::format("],\"keys\":{}}}", dump(answer.keys));
   return json_response(std::move(text));
@@ -123,7 +123,7 @@ Result<Response> list_alerts(const Api& api, const Request& request) {
   nlohmann::json list = nlohmann::json::array();
   const std::size_t limit = KEDGE_TRY(limit_of(request, 100, kMaxRecords));
   for (const store::Alert& alert : KEDGE_TRY(api.store.list_alerts(project, limit))) {
-    nlohmann::json json = render(alert.record);
+    nlohmann::json json = render_record(alert.record);
     json["project"] = alert.run.project;
     json["id"] = alert.run.id;
     const auto facts = api.store.find_facts(alert.run);

@@ -15,7 +15,7 @@ nlohmann::json render_expiry(std::int64_t expires_us) {
   return expires_us != 0 ? nlohmann::json(expires_us) : nlohmann::json();
 }
 
-nlohmann::json render(const Grant& grant) {
+nlohmann::json render_grant(const Grant& grant) {
   return {{"id", grant.id},           {"name", grant.label},
           {"user", grant.user},       {"scopes", {name_of(grant.role)}},
           {"project", grant.project}, {"created_us", grant.created_us},
@@ -117,7 +117,7 @@ Result<Response> delete_user(const Api& api, const Request& request) {
 Result<Response> list_grants(const Api& api, const Request& request, GrantKind kind) {
   nlohmann::json list = nlohmann::json::array();
   for (const Grant& grant : api.access.list_grants(kind, owner_filter(request))) {
-    list.push_back(render(grant));
+    list.push_back(render_grant(grant));
   }
   return json_response(dump({{kind == GrantKind::Token ? "tokens" : "shares", std::move(list)}}));
 }
@@ -162,7 +162,7 @@ Result<Response> make_grant(const Api& api, const Request& request, GrantKind ki
   const NewGrant made = KEDGE_TRY(api.access.make_grant(grant));
   api.audit(request, is_share ? "share.make" : "token.make", made.grant.id,
             {{"role", name_of(grant.role)}, {"project", grant.project}});
-  nlohmann::json answer = render(made.grant);
+  nlohmann::json answer = render_grant(made.grant);
   answer["token"] = made.secret;
   return json_response(dump(answer), 201);
 }

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t kMaxAuditLines = 10'000;
 
-nlohmann::json render(const store::View& view) {
+nlohmann::json render_view(const store::View& view) {
   return {{"id", view.id}, {"name", view.name}, {"project", view.project}, {"view", view.view}};
 }
 
@@ -19,7 +19,7 @@ Result<Response> list_views(const Api& api, const Request& request) {
                                 : std::string_view(request.caller.project));
   nlohmann::json list = nlohmann::json::array();
   for (const store::View& view : KEDGE_TRY(api.store.list_views(project))) {
-    list.push_back(render(view));
+    list.push_back(render_view(view));
   }
   return json_response(dump({{"views", std::move(list)}}));
 }
@@ -31,7 +31,7 @@ Result<Response> get_view(const Api& api, const Request& request) {
                 fmt::format("there is no view '{}'", request.parameter("view")));
   }
   KEDGE_TRY(check_project(request.caller, view->project, request.caller.run));
-  return json_response(dump(render(*view)));
+  return json_response(dump(render_view(*view)));
 }
 
 Result<Response> put_view(const Api& api, const Request& request) {
@@ -44,7 +44,7 @@ Result<Response> put_view(const Api& api, const Request& request) {
   view.view = json.value("view", nlohmann::json::object());
   KEDGE_TRY(api.store.put_view(view, api.now_us()));
   api.audit(request, "view.put", view.id, {{"name", view.name}});
-  return json_response(dump(render(view)));
+  return json_response(dump(render_view(view)));
 }
 
 Result<Response> delete_view(const Api& api, const Request& request) {

@@ -19,8 +19,6 @@
 namespace kedge::server {
 namespace {
 
-constexpr double kSecond_us = 1e6;
-
 std::vector<search::Trial> trials_of(const std::vector<sweep::TrialView>& views) {
   std::vector<search::Trial> trials;
   trials.reserve(views.size());

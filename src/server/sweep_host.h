@@ -22,6 +22,8 @@
 
 namespace kedge::server {
 
+inline constexpr double kSecond_us = 1e6;
+
 struct ClaimRequest {
   std::string agent;              // a name that no other process has
   std::vector<std::string> dead;  // agents that the caller knows to have died

@@ -19,8 +19,6 @@
 namespace kedge::server {
 namespace {
 
-constexpr double kSecond_us = 1e6;
-
 search::TrialState state_of_run(store::RunState state) {
   switch (state) {
     case store::RunState::Pending:

@@ -70,7 +70,7 @@ const std::string& date_text() {
   return text;
 }
 
-std::optional<std::string_view> find_text(const Response& response) {
+std::optional<std::string_view> find_body_text(const Response& response) {
   if (const auto* text = std::get_if<std::string>(&response.body)) {
     return *text;
   }
@@ -79,7 +79,7 @@ std::optional<std::string_view> find_text(const Response& response) {
 }
 
 std::optional<std::uint64_t> size_of_body(const Response& response) {
-  if (const auto text = find_text(response)) {
+  if (const auto text = find_body_text(response)) {
     return text->size();
   }
   if (const auto* file = std::get_if<FileBody>(&response.body)) {
@@ -249,7 +249,7 @@ Task<bool> Connection::write_response(Slot& slot) {
     co_return true;
   }
   bool is_written = true;
-  if (const auto text = find_text(response)) {
+  if (const auto text = find_body_text(response)) {
     if (out_.size() + text->size() <= kWritePiece) {
       out_ += *text;
     } else {
