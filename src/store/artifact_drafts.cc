@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kSelect =
+constexpr std::string_view kSelectDraft =
     "SELECT id, project, name, type, digest, description, metadata, aliases, tags, ttl_s, made_in,"
     " made_by, client_id, sequence_client_id, history_step, state, version, manifest, created_us,"
     " changed_us FROM artifact_drafts WHERE ";
@@ -97,7 +97,7 @@ Result<std::optional<VersionDraft>> ArtifactDrafts::find_where(
     const std::string& condition, std::initializer_list<SqlValue> values) const {
   std::optional<VersionDraft> found;
   KEDGE_TRY(store_.read([&](Database& database) {
-    return database.query(fmt::format("{}{} LIMIT 1", kSelect, condition), values,
+    return database.query(fmt::format("{}{} LIMIT 1", kSelectDraft, condition), values,
                           [&](const SqlRow& row) -> Result<void> {
                             found = KEDGE_TRY(read_draft(row));
                             return {};

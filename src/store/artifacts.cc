@@ -80,7 +80,8 @@ Result<std::int64_t> add_version(Database& database, const ArtifactDraft& draft,
   return id;
 }
 
-Result<void> move_alias(Database& database, std::int64_t version, const std::string& alias) {
+Result<void> move_artifact_alias(Database& database, std::int64_t version,
+                                 const std::string& alias) {
   return database.run(
       "INSERT INTO artifact_aliases (artifact, alias, version)"
       " SELECT artifact, $2, id FROM artifact_versions WHERE id = $1"
@@ -203,7 +204,7 @@ Result<CommitAnswer> Artifacts::commit(const ArtifactDraft& draft, std::int64_t 
     }
     for (const std::string& alias : draft.aliases) {
       if (alias != "latest") {
-        KEDGE_TRY(move_alias(database, id, alias));
+        KEDGE_TRY(move_artifact_alias(database, id, alias));
       }
     }
     answer.version = KEDGE_TRY(find_version(database, draft.project, draft.name, "latest")).version;
@@ -229,7 +230,7 @@ Result<void> Artifacts::set_alias(const ArtifactVersion& version, const std::str
   return store_.change([&](Database& database) -> Result<void> {
     const StoredVersion stored = KEDGE_TRY(
         find_version(database, version.project, version.name, std::to_string(version.version)));
-    return move_alias(database, stored.id, alias);
+    return move_artifact_alias(database, stored.id, alias);
   });
 }
 

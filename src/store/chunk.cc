@@ -12,7 +12,7 @@
 namespace kedge::store {
 namespace {
 
-constexpr std::uint8_t kVersion = 1;
+constexpr std::uint8_t kChunkVersion = 1;
 
 template <typename T>
 std::span<const std::uint64_t> words_of(const std::vector<T>& column) {
@@ -40,7 +40,7 @@ Result<std::string_view> body_of(std::string_view bytes) {
     return std::unexpected(damaged("it has only " + std::to_string(bytes.size()) + " bytes"));
   }
   const auto version = static_cast<std::uint8_t>(bytes[0]);
-  if (version != kVersion) {
+  if (version != kChunkVersion) {
     return std::unexpected(damaged("version " + std::to_string(version) + " is not known"));
   }
   const std::string_view summed = bytes.substr(0, bytes.size() - sizeof(std::uint32_t));
@@ -67,7 +67,7 @@ bool read_columns(ByteReader& reader, ChunkColumns columns, std::size_t start, P
   return has_times && read_column(reader, words_from(points.values, start)) && reader.is_at_end();
 }
 
-void add_to(PointsSketch& sketch, const Point& point) {
+void add_to_sketch(PointsSketch& sketch, const Point& point) {
   if (sketch.count == 0) {
     sketch.first = sketch.min = sketch.max = point;
   }
@@ -135,7 +135,7 @@ std::string encode_chunk(const Points& points) {
   KEDGE_CHECK(points.size() <= kMaxChunkPoints, "a chunk holds only so many points");
   KEDGE_CHECK(points.times_us.size() == points.size() && points.values.size() == points.size(),
               "columns have one length");
-  std::string bytes(1, static_cast<char>(kVersion));
+  std::string bytes(1, static_cast<char>(kChunkVersion));
   append_varint(bytes, points.size());
   append_column(bytes, ColumnKind::Integers, words_of(points.steps));
   append_column(bytes, ColumnKind::Integers, words_of(points.times_us));
@@ -179,8 +179,8 @@ ChunkSketch sketch_of(const Points& points) {
   sketch.ranges.resize(range_count);
   for (std::size_t r = 0; r < range_count; ++r) {
     for (std::size_t i = r * count / range_count; i < (r + 1) * count / range_count; ++i) {
-      add_to(sketch.ranges[r], points.at(i));
-      add_to(sketch.stats.whole, points.at(i));
+      add_to_sketch(sketch.ranges[r], points.at(i));
+      add_to_sketch(sketch.stats.whole, points.at(i));
     }
   }
   ChunkStats& stats = sketch.stats;
@@ -198,7 +198,7 @@ ChunkSketch sketch_of(const Points& points) {
 // The points of all sketches are a chunk of their own: nothing packs points better.
 std::string encode_sketch(const ChunkSketch& sketch) {
   const ChunkStats& stats = sketch.stats;
-  std::string bytes(1, static_cast<char>(kVersion));
+  std::string bytes(1, static_cast<char>(kChunkVersion));
   append_varint(bytes, (stats.has_infinity ? 1U : 0U) | (stats.is_sorted ? 2U : 0U));
   append_varint(bytes, sketch.ranges.size());
   Points points;
@@ -220,7 +220,7 @@ Result<ChunkSketch> decode_sketch(std::string_view bytes) {
   const auto version = reader.fixed<std::uint8_t>();
   const std::uint64_t flags = reader.varint();
   const std::uint64_t range_count = reader.varint();
-  if (!reader.is_good() || version != kVersion || range_count > kSketchRanges) {
+  if (!reader.is_good() || version != kChunkVersion || range_count > kSketchRanges) {
     return std::unexpected(damaged("its sketch cannot be read"));
   }
   ChunkSketch sketch;

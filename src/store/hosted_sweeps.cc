@@ -8,15 +8,16 @@
 
 #include <fmt/format.h>
 
+#include "store/internal/first_of.h"
 #include "store/internal/text.h"
 
 namespace kedge::store {
 namespace {
 
-constexpr std::array<std::string_view, 5> kStates = {"PENDING", "RUNNING", "PAUSED", "FINISHED",
-                                                     "CANCELED"};
+constexpr std::array<std::string_view, 5> kSweepStates = {"PENDING", "RUNNING", "PAUSED",
+                                                          "FINISHED", "CANCELED"};
 
-constexpr std::string_view kSelect =
+constexpr std::string_view kSelectSweep =
     "SELECT id, project, name, display_name, description, config, state, created_us, changed_us,"
     " facts, reason FROM hosted_sweeps WHERE ";
 
@@ -30,7 +31,7 @@ Result<std::vector<HostedSweep>> read_sweeps(const Store& store, std::string_vie
   KEDGE_TRY(store.read([&](Database& database) {
     found.clear();
     return database.query(
-        fmt::format("{}{} ORDER BY id DESC", kSelect, condition), values,
+        fmt::format("{}{} ORDER BY id DESC", kSelectSweep, condition), values,
         [&](const SqlRow& row) -> Result<void> {
           found.push_back({.id = row.integer(0),
                            .project = row.string(1),
@@ -96,20 +97,15 @@ std::string render_result(const SweepTrial& trial) {
   return trial.result.is_null() ? "" : render_json(trial.result);
 }
 
-template <typename T>
-std::optional<T> first_of(std::vector<T> found) {
-  return found.empty() ? std::nullopt : std::optional(std::move(found.front()));
-}
-
 }  // namespace
 
 std::string_view name_of(SweepState state) {
-  return kStates[static_cast<std::size_t>(state)];
+  return kSweepStates[static_cast<std::size_t>(state)];
 }
 
 std::optional<SweepState> parse_sweep_state(std::string_view name) {
-  for (std::size_t i = 0; i < kStates.size(); ++i) {
-    if (kStates[i] == name) {
+  for (std::size_t i = 0; i < kSweepStates.size(); ++i) {
+    if (kSweepStates[i] == name) {
       return static_cast<SweepState>(i);
     }
   }

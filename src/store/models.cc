@@ -27,7 +27,7 @@ T parse_map(std::string_view text) {
   return nlohmann::json::parse(text).get<T>();  // written by us
 }
 
-ModelVersion read_version(const SqlRow& row) {
+ModelVersion read_model_version(const SqlRow& row) {
   return {.model = row.string(0),
           .version = row.integer(1),
           .source = row.string(2),
@@ -57,7 +57,7 @@ RegisteredModel read_model(const SqlRow& row) {
 constexpr std::string_view kSelectModel =
     "SELECT name, description, tags, aliases, created_us, changed_us FROM models";
 
-void add_aliases(const RegisteredModel& model, ModelVersion& version) {
+void add_model_aliases(const RegisteredModel& model, ModelVersion& version) {
   for (const auto& [alias, number] : model.aliases) {
     if (number == version.version) {
       version.aliases.push_back(alias);
@@ -85,13 +85,13 @@ Result<ModelVersion> load_version(Database& database, const std::string& name,
   std::optional<ModelVersion> found;
   KEDGE_TRY(database.query(fmt::format("{} WHERE model = $1 AND version = $2", kSelectVersion),
                            {name, version}, [&](const SqlRow& row) -> Result<void> {
-                             found = read_version(row);
+                             found = read_model_version(row);
                              return {};
                            }));
   if (!found) {
     return fail(ErrorKind::NotFound, fmt::format("model '{}' has no version {}", name, version));
   }
-  add_aliases(model, *found);
+  add_model_aliases(model, *found);
   return std::move(*found);
 }
 
@@ -130,11 +130,11 @@ Result<std::vector<RegisteredModel>> Models::list() const {
                              }));
     return database.query(fmt::format("{} ORDER BY model, version DESC", kSelectVersion), {},
                           [&](const SqlRow& row) -> Result<void> {
-                            ModelVersion version = read_version(row);
+                            ModelVersion version = read_model_version(row);
                             const auto owner =
                                 std::ranges::find(models, version.model, &RegisteredModel::name);
                             if (owner != models.end()) {
-                              add_aliases(*owner, version);
+                              add_model_aliases(*owner, version);
                               owner->versions.push_back(std::move(version));
                             }
                             return {};
@@ -149,8 +149,8 @@ Result<RegisteredModel> Models::find(const std::string& name) const {
     model = KEDGE_TRY(load_model(database, name));
     return database.query(fmt::format("{} WHERE model = $1 ORDER BY version DESC", kSelectVersion),
                           {name}, [&](const SqlRow& row) -> Result<void> {
-                            model.versions.push_back(read_version(row));
-                            add_aliases(model, model.versions.back());
+                            model.versions.push_back(read_model_version(row));
+                            add_model_aliases(model, model.versions.back());
                             return {};
                           });
   }));

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "store/internal/first_of.h"
+
 namespace kedge::store {
 namespace {
 
@@ -19,15 +21,11 @@ Object read_object(const SqlRow& row) {
   return object;
 }
 
-SqlVisitor add_to(std::vector<Object>& objects) {
+SqlVisitor add_objects_to(std::vector<Object>& objects) {
   return [&objects](const SqlRow& row) -> Result<void> {
     objects.push_back(read_object(row));
     return {};
   };
-}
-
-std::optional<Object> first_of(std::vector<Object> objects) {
-  return objects.empty() ? std::nullopt : std::optional(std::move(objects.front()));
 }
 
 }  // namespace
@@ -37,7 +35,7 @@ Result<std::optional<Object>> Objects::find(std::string_view kind, std::string_v
   KEDGE_TRY(
       database_.query("SELECT kind, id, project_id, parent, name, created_us, body FROM objects"
                       " WHERE kind = $1 AND id = $2",
-                      {kind, id}, add_to(found)));
+                      {kind, id}, add_objects_to(found)));
   return first_of(std::move(found));
 }
 
@@ -47,7 +45,7 @@ Result<std::optional<Object>> Objects::find_named(std::string_view kind, std::st
   KEDGE_TRY(
       database_.query("SELECT kind, id, project_id, parent, name, created_us, body FROM objects"
                       " WHERE kind = $1 AND parent = $2 AND name = $3",
-                      {kind, parent, name}, add_to(found)));
+                      {kind, parent, name}, add_objects_to(found)));
   return first_of(std::move(found));
 }
 
@@ -56,7 +54,7 @@ Result<std::vector<Object>> Objects::list(std::string_view kind) const {
   KEDGE_TRY(
       database_.query("SELECT kind, id, project_id, parent, name, created_us, body FROM objects"
                       " WHERE kind = $1 ORDER BY created_us, id",
-                      {kind}, add_to(found)));
+                      {kind}, add_objects_to(found)));
   return found;
 }
 
@@ -65,7 +63,7 @@ Result<std::vector<Object>> Objects::list(std::string_view kind, std::string_vie
   KEDGE_TRY(
       database_.query("SELECT kind, id, project_id, parent, name, created_us, body FROM objects"
                       " WHERE kind = $1 AND parent = $2 ORDER BY created_us, id",
-                      {kind, parent}, add_to(found)));
+                      {kind, parent}, add_objects_to(found)));
   return found;
 }
 

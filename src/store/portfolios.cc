@@ -12,7 +12,7 @@
 namespace kedge::store {
 namespace {
 
-constexpr std::string_view kSelect =
+constexpr std::string_view kSelectPortfolio =
     "SELECT id, project, name, type, description, created_us FROM portfolios WHERE ";
 
 constexpr std::string_view kMembers =
@@ -32,7 +32,7 @@ Portfolio read_portfolio(const SqlRow& row) {
 Result<std::vector<Portfolio>> read_portfolios(Database& database, std::string_view condition,
                                                std::initializer_list<SqlValue> values) {
   std::vector<Portfolio> found;
-  KEDGE_TRY(database.query(fmt::format("{}{} ORDER BY name", kSelect, condition), values,
+  KEDGE_TRY(database.query(fmt::format("{}{} ORDER BY name", kSelectPortfolio, condition), values,
                            [&](const SqlRow& row) -> Result<void> {
                              found.push_back(read_portfolio(row));
                              return {};
@@ -66,8 +66,8 @@ Result<std::vector<PortfolioMember>> read_members(Database& database, std::strin
   return found;
 }
 
-Result<void> move_alias(Database& database, std::int64_t portfolio, std::int64_t member,
-                        const std::string& alias) {
+Result<void> move_portfolio_alias(Database& database, std::int64_t portfolio, std::int64_t member,
+                                  const std::string& alias) {
   return database.run(
       "INSERT INTO portfolio_aliases (portfolio, alias, member) VALUES ($1, $2, $3)"
       " ON CONFLICT (portfolio, alias) DO UPDATE SET member = excluded.member",
@@ -168,9 +168,9 @@ Result<PortfolioMember> Portfolios::link(const Portfolio& portfolio, const Artif
         database.query_integer(kVersionRow, {version.project, version.name, version.version}));
     const std::int64_t index = KEDGE_TRY(find_or_add_member(database, id, row, now_us));
     for (const std::string& alias : aliases) {
-      KEDGE_TRY(move_alias(database, id, index, alias));
+      KEDGE_TRY(move_portfolio_alias(database, id, index, alias));
     }
-    KEDGE_TRY(move_alias(database, id, index, "latest"));
+    KEDGE_TRY(move_portfolio_alias(database, id, index, "latest"));
     member =
         KEDGE_TRY(read_members(database, "m.portfolio = $1 AND m.member = $2", {id, index})).at(0);
     return {};
@@ -190,7 +190,7 @@ Result<void> Portfolios::unlink(std::int64_t portfolio, const ArtifactVersion& v
 Result<void> Portfolios::set_alias(std::int64_t portfolio, std::int64_t index,
                                    const std::string& alias) {
   return store_.change(
-      [&](Database& database) { return move_alias(database, portfolio, index, alias); });
+      [&](Database& database) { return move_portfolio_alias(database, portfolio, index, alias); });
 }
 
 Result<void> Portfolios::remove_alias(std::int64_t portfolio, const std::string& alias) {

@@ -17,7 +17,7 @@ namespace kedge::store {
 namespace {
 
 // Smaller bodies stay readable with any SQL client.
-constexpr std::size_t kPackBytes = std::size_t{64} << 10U;
+constexpr std::size_t kPackBodyBytes = std::size_t{64} << 10U;
 
 Result<Record> read_record(const SqlRow& row) {
   Record record{.type = row.string(0),
@@ -38,7 +38,7 @@ Result<Record> read_record(const SqlRow& row) {
 
 Result<void> write_record(Database& database, std::int64_t run, const Record& record) {
   const std::string text = render_json(record.body);
-  const bool is_packed = text.size() > kPackBytes;
+  const bool is_packed = text.size() > kPackBodyBytes;
   const std::string packed = is_packed ? compress(text) : "";
   return database.run(
       "INSERT INTO records (run, attempt, type, name, step, time_us, is_packed, body) "

@@ -23,7 +23,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::array<std::pair<std::string_view, RunState>, 9> kStates = {{
+constexpr std::array<std::pair<std::string_view, RunState>, 9> kRunStates = {{
     {"running", RunState::Running},
     {"finished", RunState::Finished},
     {"failed", RunState::Failed},
@@ -129,13 +129,14 @@ const std::vector<std::pair<std::string_view, Reader>>& readers() {
 
 std::string_view name_of(RunState state) {
   const auto* found =
-      std::ranges::find(kStates, state, [](const auto& item) { return item.second; });
+      std::ranges::find(kRunStates, state, [](const auto& item) { return item.second; });
   return found->first;
 }
 
 std::optional<RunState> parse_run_state(std::string_view name) {
-  const auto* found = std::ranges::find(kStates, name, [](const auto& item) { return item.first; });
-  return found == kStates.end() ? std::nullopt : std::optional(found->second);
+  const auto* found =
+      std::ranges::find(kRunStates, name, [](const auto& item) { return item.first; });
+  return found == kRunStates.end() ? std::nullopt : std::optional(found->second);
 }
 
 json render_number(double value) {

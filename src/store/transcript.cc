@@ -221,7 +221,7 @@ Result<void> begin_attempt(Store::Impl& store, Database& database, LiveRun& run,
 
 namespace {
 
-void add_values(Store::Impl& store, LiveRun& run, const HistoryRow& row, MetricKind kind) {
+void add_row_values(Store::Impl& store, LiveRun& run, const HistoryRow& row, MetricKind kind) {
   RunDraft& draft = store.change(run, kChangedMetrics);
   for (const auto& [name, value] : row.values) {
     const std::size_t place =
@@ -240,7 +240,7 @@ Result<void> take_rows(Store::Impl& store, Database& database, LiveRun& run, con
   for (std::size_t i = known; i < batch.rows.size(); ++i) {
     const HistoryRow& row = batch.rows[i];
     pack.add(row.step, row.text);
-    add_values(store, run, row, kind);
+    add_row_values(store, run, row, kind);
     for (Record record : row.records) {
       record.attempt = run.draft->facts.attempt;
       KEDGE_TRY(write_record(database, run.row, record));

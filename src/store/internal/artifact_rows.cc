@@ -12,13 +12,13 @@
 namespace kedge::store {
 namespace {
 
-constexpr std::string_view kSelect =
+constexpr std::string_view kSelectArtifactVersion =
     "SELECT v.id, a.project, a.name, a.type, v.version, v.digest, v.description, v.metadata,"
     " v.size, v.file_count, v.created_us, v.made_in, v.made_by"
     " FROM artifact_versions v JOIN artifacts a ON a.id = v.artifact"
     " WHERE a.project = $1 AND a.name = $2";
 
-StoredVersion read_version(const SqlRow& row) {
+StoredVersion read_artifact_version(const SqlRow& row) {
   StoredVersion found{.id = row.integer(0),
                       .version = {.project = row.string(1),
                                   .name = row.string(2),
@@ -38,7 +38,7 @@ StoredVersion read_version(const SqlRow& row) {
   return found;
 }
 
-Result<void> add_aliases(Database& database, StoredVersion& stored) {
+Result<void> add_version_aliases(Database& database, StoredVersion& stored) {
   KEDGE_TRY(database.query("SELECT alias FROM artifact_aliases WHERE version = $1 ORDER BY alias",
                            {stored.id}, [&](const SqlRow& row) -> Result<void> {
                              stored.version.aliases.push_back(row.string(0));
@@ -80,9 +80,9 @@ Error unknown_version(Database& database, const std::string& project, const std:
 Result<std::vector<StoredVersion>> read_versions(Database& database, const std::string& project,
                                                  const std::string& name) {
   std::vector<StoredVersion> found;
-  KEDGE_TRY(database.query(fmt::format("{} ORDER BY v.version", kSelect), {project, name},
-                           [&](const SqlRow& row) -> Result<void> {
-                             found.push_back(read_version(row));
+  KEDGE_TRY(database.query(fmt::format("{} ORDER BY v.version", kSelectArtifactVersion),
+                           {project, name}, [&](const SqlRow& row) -> Result<void> {
+                             found.push_back(read_artifact_version(row));
                              return {};
                            }));
   KEDGE_TRY(database.query(
@@ -106,25 +106,26 @@ Result<StoredVersion> find_version(Database& database, const std::string& projec
   const std::optional<std::int64_t> number = parse_version(word);
   std::optional<StoredVersion> found;
   const auto take = [&](const SqlRow& row) -> Result<void> {
-    found = read_version(row);
+    found = read_artifact_version(row);
     return {};
   };
   if (number) {
-    KEDGE_TRY(database.query(fmt::format("{} AND v.version = $3", kSelect),
+    KEDGE_TRY(database.query(fmt::format("{} AND v.version = $3", kSelectArtifactVersion),
                              {project, name, *number}, take));
   } else if (word == "latest") {
-    KEDGE_TRY(database.query(fmt::format("{} ORDER BY v.version DESC LIMIT 1", kSelect),
-                             {project, name}, take));
+    KEDGE_TRY(
+        database.query(fmt::format("{} ORDER BY v.version DESC LIMIT 1", kSelectArtifactVersion),
+                       {project, name}, take));
   } else {
     KEDGE_TRY(database.query(fmt::format("{} AND v.id = (SELECT l.version FROM artifact_aliases l"
                                          " WHERE l.artifact = a.id AND l.alias = $3)",
-                                         kSelect),
+                                         kSelectArtifactVersion),
                              {project, name, word}, take));
   }
   if (!found) {
     return std::unexpected(unknown_version(database, project, name, word));
   }
-  KEDGE_TRY(add_aliases(database, *found));
+  KEDGE_TRY(add_version_aliases(database, *found));
   return std::move(*found);
 }
 

@@ -14,7 +14,7 @@ namespace kedge::store {
 namespace {
 
 // Deeper ones are left to the document's own flattening, which cuts them.
-constexpr int kMaxDepth = 12;
+constexpr int kMaxTextDepth = 12;
 
 void skip_space(std::string_view text, std::size_t& at) {
   while (at < text.size() &&
@@ -123,7 +123,7 @@ bool ConfigTextReader::read_member(std::string_view text, std::size_t& at, int d
 }
 
 bool ConfigTextReader::read_object(std::string_view text, std::size_t& at, int depth) {
-  if (depth > kMaxDepth || !take(text, at, '{')) {
+  if (depth > kMaxTextDepth || !take(text, at, '{')) {
     return false;
   }
   if (take(text, at, '}')) {

@@ -15,7 +15,7 @@ namespace kedge::store {
 namespace {
 
 constexpr char kWithoutHeartbeat = 1;
-constexpr char kVersion = 2;
+constexpr char kJournalVersion = 2;
 
 // Three numbers of at most ten bytes and a value of eight.
 constexpr std::size_t kMaxPointBytes = 28;
@@ -30,13 +30,13 @@ char* put_number(char* at, std::uint64_t value) {
 }
 
 // Differences wrap around, so that every int64 has one.
-std::uint64_t zigzag(std::int64_t value, std::int64_t before) {
+std::uint64_t zigzag_from(std::int64_t value, std::int64_t before) {
   const std::uint64_t delta =
       static_cast<std::uint64_t>(value) - static_cast<std::uint64_t>(before);
   return (delta << 1U) ^ (0 - (delta >> 63U));
 }
 
-std::int64_t unzigzag(std::uint64_t coded, std::int64_t before) {
+std::int64_t undo_zigzag_from(std::uint64_t coded, std::int64_t before) {
   const std::uint64_t delta = (coded >> 1U) ^ (0 - (coded & 1U));
   return static_cast<std::int64_t>(delta + static_cast<std::uint64_t>(before));
 }
@@ -86,7 +86,7 @@ class JournalReader {
 static_assert(std::endian::native == std::endian::little);
 
 void begin_journal(std::string& out, std::int64_t heartbeat_us) {
-  out.assign(11, kVersion);
+  out.assign(11, kJournalVersion);
   const char* end = put_number(out.data() + 1, static_cast<std::uint64_t>(heartbeat_us));
   out.resize(static_cast<std::size_t>(end - out.data()));
 }
@@ -99,8 +99,8 @@ void append_journal(std::string& out, std::int64_t series_row, const Points& poi
   std::int64_t step = 0;
   std::int64_t time_us = 0;
   for (std::size_t i = 0; i < points.size(); ++i) {
-    at = put_number(at, zigzag(points.steps[i], step));
-    at = put_number(at, zigzag(points.times_us[i], time_us));
+    at = put_number(at, zigzag_from(points.steps[i], step));
+    at = put_number(at, zigzag_from(points.times_us[i], time_us));
     std::memcpy(at, &points.values[i], sizeof(double));
     at += sizeof(double);
     step = points.steps[i];
@@ -115,12 +115,12 @@ Result<std::int64_t> read_journal(
   const auto corrupt = [] {
     return fail(ErrorKind::Corrupt, "a row of the store's journal is damaged");
   };
-  if (bytes.empty() || (bytes.front() != kVersion && bytes.front() != kWithoutHeartbeat)) {
+  if (bytes.empty() || (bytes.front() != kJournalVersion && bytes.front() != kWithoutHeartbeat)) {
     return corrupt();
   }
   JournalReader reader(bytes.substr(1));
   const auto heartbeat_us =
-      bytes.front() == kVersion ? static_cast<std::int64_t>(reader.number()) : 0;
+      bytes.front() == kJournalVersion ? static_cast<std::int64_t>(reader.number()) : 0;
   Points points;
   while (!reader.is_at_end()) {
     const auto row = static_cast<std::int64_t>(reader.number());
@@ -131,8 +131,8 @@ Result<std::int64_t> read_journal(
     points.clear();
     Point point;
     for (std::uint64_t i = 0; i < count && !reader.has_failed(); ++i) {
-      point.step = unzigzag(reader.number(), point.step);
-      point.time_us = unzigzag(reader.number(), point.time_us);
+      point.step = undo_zigzag_from(reader.number(), point.step);
+      point.time_us = undo_zigzag_from(reader.number(), point.time_us);
       point.value = reader.value();
       points.add(point);
     }
