@@ -100,7 +100,7 @@ void read_mlflow(const MetricPlaces& places, const std::string& metric, Reports&
   });
 }
 
-std::optional<double> number_of(std::string_view text) {
+std::optional<double> parse_number(std::string_view text) {
   double value = 0;
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
   return parsed.ec == std::errc{} && parsed.ptr == text.data() + text.size() ? std::optional(value)
@@ -128,7 +128,7 @@ void read_csv(const MetricPlaces& places, const std::string& metric, Reports& re
       return;
     }
     if (*column < (*row)->size()) {
-      if (const auto value = number_of((**row)[*column].text)) {
+      if (const auto value = parse_number((**row)[*column].text)) {
         reports.values.push_back(*value);
       }
     }

@@ -42,7 +42,8 @@ bool is_yaml(const Path& path) {
   return path.extension() == ".yaml" || path.extension() == ".yml";
 }
 
-constexpr std::array<std::string_view, 4> kStates = {"running", "paused", "stopped", "cancelled"};
+constexpr std::array<std::string_view, 4> kSweepStates = {"running", "paused", "stopped",
+                                                          "cancelled"};
 
 }  // namespace
 
@@ -53,7 +54,7 @@ std::string utc_now() {
 }
 
 std::string_view name_of(SweepState state) {
-  return kStates.at(static_cast<std::size_t>(state));
+  return kSweepStates.at(static_cast<std::size_t>(state));
 }
 
 std::string digest_of(std::string_view text) {
@@ -63,9 +64,10 @@ std::string digest_of(std::string_view text) {
 }
 
 std::optional<SweepState> parse_sweep_state(std::string_view name) {
-  const auto found = std::ranges::find(kStates, name);
-  return found == kStates.end() ? std::nullopt
-                                : std::optional(static_cast<SweepState>(found - kStates.begin()));
+  const auto found = std::ranges::find(kSweepStates, name);
+  return found == kSweepStates.end()
+             ? std::nullopt
+             : std::optional(static_cast<SweepState>(found - kSweepStates.begin()));
 }
 
 TrialResult never_ended() {

@@ -20,11 +20,11 @@
 namespace kedge::sweep {
 namespace {
 
-constexpr std::array<std::string_view, 6> kStates = {"waiting",  "running", "paused",
-                                                     "finished", "stopped", "failed"};
+constexpr std::array<std::string_view, 6> kTrialStates = {"waiting",  "running", "paused",
+                                                          "finished", "stopped", "failed"};
 
 // JSON has no NaN: a diverged training's is null with a mark.
-std::optional<double> number_of(const nlohmann::json& json, const char* key) {
+std::optional<double> find_number(const nlohmann::json& json, const char* key) {
   const auto found = json.find(key);
   if (found == json.end()) {
     return std::nullopt;
@@ -47,7 +47,7 @@ void count_files(const Path& folder, TrialView& view) {
 }  // namespace
 
 std::string_view name_of(search::TrialState state) {
-  return kStates.at(static_cast<std::size_t>(state));
+  return kTrialStates.at(static_cast<std::size_t>(state));
 }
 
 nlohmann::json result_json(const TrialResult& result) {
@@ -70,10 +70,11 @@ nlohmann::json result_json(const TrialResult& result) {
 
 TrialResult parse_result(const nlohmann::json& json) {
   TrialResult result;
-  const auto found = std::ranges::find(kStates, json.value("state", "failed"));
-  result.state = found == kStates.end() ? search::TrialState::Failed
-                                        : static_cast<search::TrialState>(found - kStates.begin());
-  result.metric = number_of(json, "metric");
+  const auto found = std::ranges::find(kTrialStates, json.value("state", "failed"));
+  result.state = found == kTrialStates.end()
+                     ? search::TrialState::Failed
+                     : static_cast<search::TrialState>(found - kTrialStates.begin());
+  result.metric = find_number(json, "metric");
   result.exit_code = json.value("exit_code", 0);
   result.seconds = json.value("seconds", 0.0);
   result.message = json.value("message", "");

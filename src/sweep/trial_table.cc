@@ -25,7 +25,7 @@
 namespace kedge::sweep {
 namespace {
 
-nlohmann::json value_of(const exchange::CsvCell& cell) {
+nlohmann::json cell_value(const exchange::CsvCell& cell) {
   if (cell.is_quoted) {
     return cell.text;
   }
@@ -76,7 +76,7 @@ Result<search::SweepPlan> parse_trial_table(const std::string& csv, const std::s
     nlohmann::json values = nlohmann::json::object();
     for (std::size_t i = 0; i < row->size(); ++i) {
       if (!(*row)[i].text.empty()) {
-        values[(*header)[i].text] = value_of((*row)[i]);
+        values[(*header)[i].text] = cell_value((*row)[i]);
       }
     }
     plan.rows.push_back(std::move(values));
