@@ -9,6 +9,7 @@
 
 #include "core/hash.h"
 #include "exchange/internal/event_message.h"
+#include "exchange/internal/fixed_number.h"
 
 namespace kedge::exchange {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 // A record is u64 length | u32 masked CRC-32C of it | bytes | u32 masked CRC-32C of them.
 constexpr std::size_t kHeadBytes = 12;
 constexpr std::size_t kTailBytes = 4;
-constexpr std::size_t kGather = 1U << 16U;
+constexpr std::size_t kGatherRecords = 1U << 16U;
 
 std::uint32_t masked_crc(std::string_view bytes) {
   constexpr std::uint32_t kDelta = 0xA282EAD8U;
@@ -29,13 +30,6 @@ Number number_at(std::string_view bytes, std::size_t offset) {
   Number number;
   std::memcpy(&number, bytes.data() + offset, sizeof(Number));
   return number;
-}
-
-template <typename Number>
-void append_fixed(std::string& out, Number number) {
-  char bytes[sizeof(Number)];
-  std::memcpy(bytes, &number, sizeof(Number));
-  out.append(bytes, sizeof(Number));
 }
 
 }  // namespace
@@ -109,7 +103,7 @@ Result<void> EventFileWriter::append(std::string_view record) {
   append_fixed(waiting_, masked_crc(std::string_view(waiting_).substr(start)));
   waiting_ += record;
   append_fixed(waiting_, masked_crc(record));
-  if (waiting_.size() < kGather) {
+  if (waiting_.size() < kGatherRecords) {
     return {};
   }
   const std::string bytes = std::exchange(waiting_, {});

@@ -11,7 +11,7 @@ namespace kedge::exchange {
 namespace {
 
 // Sinks may be sockets: rows are gathered.
-constexpr std::size_t kGather = 1U << 16U;
+constexpr std::size_t kGatherRows = 1U << 16U;
 
 // RFC 4180: quoted where a comma, a quote or a line end would be misread, or a text could be taken
 // for a missing one.
@@ -50,7 +50,7 @@ class CsvWriter : public TableWriter {
       append(cell);
     }
     waiting_ += '\n';
-    return waiting_.size() < kGather ? Result<void>() : finish();
+    return waiting_.size() < kGatherRows ? Result<void>() : finish();
   }
 
   Result<void> finish() override {
@@ -97,7 +97,7 @@ class JsonlWriter : public TableWriter {
       append(cells[i]);
     }
     waiting_ += separator == '{' ? "{}\n" : "}\n";
-    return waiting_.size() < kGather ? Result<void>() : finish();
+    return waiting_.size() < kGatherRows ? Result<void>() : finish();
   }
 
   Result<void> finish() override {

@@ -216,7 +216,7 @@ bool parse_value(std::string_view message, EventContext context, Event& event) {
   return true;
 }
 
-std::int64_t time_us_of(double seconds) {
+std::int64_t microseconds_of(double seconds) {
   constexpr double kMost = 9e12;
   return std::abs(seconds) < kMost
              ? static_cast<std::int64_t>(std::llround(seconds * kMicroseconds))
@@ -298,7 +298,7 @@ std::optional<Event> parse_event(std::string_view message, EventContext context)
   std::string_view summary;
   while (reader.next(field)) {
     if (field.number == 1) {
-      event.time_us = time_us_of(field.as_double());
+      event.time_us = microseconds_of(field.as_double());
     } else if (field.number == 2) {
       event.step = static_cast<std::int64_t>(field.integer);
     } else if (field.number == 5) {

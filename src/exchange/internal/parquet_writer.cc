@@ -1,11 +1,11 @@
 #include "exchange/internal/parquet_writer.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include <zstd.h>
 
 #include "core/utf8.h"
+#include "exchange/internal/fixed_number.h"
 #include "exchange/internal/thrift_writer.h"
 
 namespace kedge::exchange {
@@ -16,9 +16,9 @@ constexpr std::size_t kGroupBytes = 64U << 20U;  // a page's size is an i32
 constexpr int kZstdLevel = 3;
 
 // The numbers of parquet.thrift.
-constexpr std::int32_t kInt64 = 2;
-constexpr std::int32_t kDouble = 5;
-constexpr std::int32_t kByteArray = 6;
+constexpr std::int32_t kPhysicalInt64 = 2;
+constexpr std::int32_t kPhysicalDouble = 5;
+constexpr std::int32_t kPhysicalByteArray = 6;
 constexpr std::int32_t kOptional = 1;
 constexpr std::int32_t kPlain = 0;
 constexpr std::int32_t kRle = 3;
@@ -30,19 +30,12 @@ constexpr std::int32_t kTimestampMicros = 10;
 std::int32_t physical_type(ColumnType type) {
   switch (type) {
     case ColumnType::Number:
-      return kDouble;
+      return kPhysicalDouble;
     case ColumnType::Text:
-      return kByteArray;
+      return kPhysicalByteArray;
     default:
-      return kInt64;
+      return kPhysicalInt64;
   }
-}
-
-template <typename Number>
-void append_fixed(std::string& out, Number number) {
-  char bytes[sizeof(Number)];
-  std::memcpy(bytes, &number, sizeof(Number));
-  out.append(bytes, sizeof(Number));
 }
 
 void append_varint(std::string& out, std::uint64_t value) {
@@ -153,7 +146,8 @@ Result<void> ParquetWriter::add_row(std::span<const Cell> cells) {
       KEDGE_CHECK(columns_[i].type == ColumnType::Number, "a cell has its column's type");
       append_fixed(buffer.values, *number);
     } else if (const auto* integer = std::get_if<std::int64_t>(&cells[i])) {
-      KEDGE_CHECK(physical_type(columns_[i].type) == kInt64, "a cell has its column's type");
+      KEDGE_CHECK(physical_type(columns_[i].type) == kPhysicalInt64,
+                  "a cell has its column's type");
       append_fixed(buffer.values, *integer);
     }
     buffered_bytes_ += buffer.values.size() - before;
