@@ -13,7 +13,6 @@
 namespace kedge::launch {
 namespace {
 
-constexpr double kHour_s = 3600;
 // Below this a start (matching, unpacking, transfers) costs more than the work.
 constexpr double kShortTask_s = 60;
 // What pools of many owners ask for: a longer task is likely to be lost on the way.

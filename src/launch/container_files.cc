@@ -55,7 +55,7 @@ bool has_python(const ContainerPlan& plan) {
   return plan.has_requirements || plan.has_environment;
 }
 
-std::string path_of(const ContainerPlan& plan) {
+std::string search_path_of(const ContainerPlan& plan) {
   return fmt::format("{}{}/bin:$PATH", has_python(plan) ? "/opt/venv/bin:" : "", kPlace);
 }
 
@@ -109,7 +109,7 @@ std::string render_dockerfile(const ContainerPlan& plan) {
   }
   // After the packages: another build of kedge then installs none of them again.
   text += fmt::format("COPY {}\n", software_line());
-  text += fmt::format("ENV PATH={}\nENTRYPOINT []\nCMD [\"kedge\"]\n", path_of(plan));
+  text += fmt::format("ENV PATH={}\nENTRYPOINT []\nCMD [\"kedge\"]\n", search_path_of(plan));
   return text;
 }
 
@@ -126,7 +126,7 @@ std::string render_apptainer(const ContainerPlan& plan) {
     text += fmt::format("\n%post\n    set -e\n    {}\n", fmt::join(steps, "\n    "));
   }
   text += fmt::format("\n%environment\n    export PATH={}\n\n%runscript\n    exec kedge \"$@\"\n",
-                      path_of(plan));
+                      search_path_of(plan));
   return text;
 }
 

@@ -15,17 +15,13 @@
 
 #include "core/log.h"
 #include "core/random_text.h"
+#include "launch/internal/host_name.h"
 
 namespace kedge::launch {
 namespace {
 
 constexpr std::int64_t kVersion = 1;
 constexpr auto kSubmitNames = std::to_array<std::string_view>({"prepared", "submitted", "refused"});
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "?";
-}
 
 nlohmann::json submission_json(const Submission& submission) {
   return {{"number", submission.number},         {"state", name_of(submission.state)},

@@ -6,8 +6,6 @@
 namespace kedge::launch {
 namespace {
 
-constexpr double kHour_s = 3600;
-
 constexpr auto kClasses = std::to_array<JobLengthClass>({
     {.name = "short", .limit_s = 12 * kHour_s, .gpu_share = 2.0 / 3},
     {.name = "medium", .limit_s = 24 * kHour_s, .gpu_share = 1.0 / 3},

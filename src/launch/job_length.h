@@ -9,6 +9,8 @@
 
 namespace kedge::launch {
 
+inline constexpr double kHour_s = 3600;
+
 struct JobLengthClass {
   std::string_view name;
   double limit_s = 0;

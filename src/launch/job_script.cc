@@ -10,10 +10,6 @@
 namespace kedge::launch {
 namespace {
 
-std::string export_line(std::string_view name, std::string_view value) {
-  return fmt::format("export {}={}\n", name, quote_for_shell(value));
-}
-
 std::string absolute_in(const Path& folder, const std::string& name) {
   return (folder / name).lexically_normal().string();
 }

@@ -37,7 +37,7 @@ bool is_variable_name(std::string_view name) {
 
 // The section as "job.cpus=4" words, without what is the default: the same texts as on a command
 // line, so that a book outlives new keys.
-std::vector<std::string> words_of(const config::JobConfig& wants) {
+std::vector<std::string> section_words(const config::JobConfig& wants) {
   config::JobConfig copy = wants;
   config::JobConfig defaults;
   std::vector<config::Field> fields;
@@ -129,7 +129,7 @@ nlohmann::json to_json(const JobSpec& spec) {
   return {{"name", spec.name},
           {"command", spec.command},
           {"folder", spec.folder.string()},
-          {"wants", words_of(spec.wants)},
+          {"wants", section_words(spec.wants)},
           {"variables", spec.variables},
           {"tasks", spec.tasks},
           {"items", spec.items},

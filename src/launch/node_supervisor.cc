@@ -8,10 +8,10 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include "core/log.h"
 #include "core/signals.h"
+#include "launch/internal/host_name.h"
 #include "launch/internal/line_socket.h"
 #include "launch/internal/node_host.h"
 #include "launch/internal/rank_crew.h"
@@ -22,15 +22,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kWatch = std::chrono::milliseconds(100);
-constexpr auto kBeat = std::chrono::seconds(1);
+constexpr std::chrono::milliseconds kNodeWatch = std::chrono::milliseconds(100);
 constexpr auto kDeadAfter = std::chrono::seconds(10);
-
-std::string host_name() {
-  std::string name(256, '\0');
-  ::gethostname(name.data(), name.size() - 1);
-  return name.c_str();
-}
 
 NodeHost open_host(const NodeJob& job, OwnedFd listener, const std::string& incident) {
   return {std::move(listener),
@@ -151,7 +144,7 @@ class Member {
     end_.reset();
     send_join(listener.port);
     while (!start_ && !over_) {
-      crew_.watch(kWatch);
+      crew_.watch(kNodeWatch);
       KEDGE_TRY(talk());
       if (!socket_->is_open()) {
         KEDGE_TRY(connect_again());
@@ -190,7 +183,7 @@ class Member {
     bool is_reported = false;
     bool is_told = false;
     for (bool is_over = false; !(is_over && (end_ || over_ || !socket_->is_open()));) {
-      is_over = crew_.watch(kWatch);
+      is_over = crew_.watch(kNodeWatch);
       KEDGE_TRY(talk());
       if (signals_.requested() && !std::exchange(is_told, true)) {
         crew_.send(*signals_.requested() == SIGINT ? SIGTERM : *signals_.requested());

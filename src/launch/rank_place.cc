@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kTorchrunPort = 29500;
 
-Result<std::optional<std::int64_t>> find_number(const FindVariable& find, const char* name) {
+Result<std::optional<std::int64_t>> find_whole_number(const FindVariable& find, const char* name) {
   const auto text = find(name);
   if (!text || text->empty()) {
     return std::nullopt;
@@ -34,7 +34,7 @@ Result<void> find_meeting_point(const FindVariable& find, std::string& host, int
   if (auto given = find("MASTER_ADDR"); given && !given->empty()) {
     host = std::move(*given);
   }
-  if (const auto given = KEDGE_TRY(find_number(find, "MASTER_PORT"))) {
+  if (const auto given = KEDGE_TRY(find_whole_number(find, "MASTER_PORT"))) {
     if (*given == 0 || *given > 65535) {
       return fail(ErrorKind::Usage, fmt::format("MASTER_PORT={} is no port", *given));
     }
@@ -60,8 +60,8 @@ Result<void> check(const RankPlace& place) {
 }
 
 Result<std::optional<RankPlace>> find_torchrun(const FindVariable& find) {
-  const auto size = KEDGE_TRY(find_number(find, "WORLD_SIZE"));
-  const auto rank = KEDGE_TRY(find_number(find, "RANK"));
+  const auto size = KEDGE_TRY(find_whole_number(find, "WORLD_SIZE"));
+  const auto rank = KEDGE_TRY(find_whole_number(find, "RANK"));
   if (!size && !rank) {
     return std::nullopt;
   }
@@ -77,8 +77,8 @@ Result<std::optional<RankPlace>> find_torchrun(const FindVariable& find) {
                   .host = "",
                   .port = kTorchrunPort,
                   .source = "torchrun's variables"};
-  place.local_rank = KEDGE_TRY(find_number(find, "LOCAL_RANK")).value_or(0);
-  place.local_size = KEDGE_TRY(find_number(find, "LOCAL_WORLD_SIZE")).value_or(place.size);
+  place.local_rank = KEDGE_TRY(find_whole_number(find, "LOCAL_RANK")).value_or(0);
+  place.local_size = KEDGE_TRY(find_whole_number(find, "LOCAL_WORLD_SIZE")).value_or(place.size);
   KEDGE_TRY(find_meeting_point(find, place.host, place.port));
   return place;
 }
@@ -102,26 +102,26 @@ struct SlurmStep {
 
 // Nothing outside of a step: in a batch script SLURM_NTASKS only says what was asked for.
 Result<std::optional<SlurmStep>> find_slurm_step(const FindVariable& find) {
-  const auto job = KEDGE_TRY(find_number(find, "SLURM_JOB_ID"));
+  const auto job = KEDGE_TRY(find_whole_number(find, "SLURM_JOB_ID"));
   const auto step = find("SLURM_STEP_ID");
   if (!job || !step || step->empty()) {
     return std::nullopt;
   }
   SlurmStep found{.job = *job};
-  const auto number = find_number(find, "SLURM_STEP_ID");
+  const auto number = find_whole_number(find, "SLURM_STEP_ID");
   found.step = number ? number->value_or(0) : 0;  // "batch" and "interactive" are no steps of srun
-  const auto step_tasks = KEDGE_TRY(find_number(find, "SLURM_STEP_NUM_TASKS"));
-  const auto tasks = KEDGE_TRY(find_number(find, "SLURM_NTASKS"));
+  const auto step_tasks = KEDGE_TRY(find_whole_number(find, "SLURM_STEP_NUM_TASKS"));
+  const auto tasks = KEDGE_TRY(find_whole_number(find, "SLURM_NTASKS"));
   found.tasks = number ? step_tasks.value_or(tasks.value_or(1)) : 1;
-  const auto step_nodes = KEDGE_TRY(find_number(find, "SLURM_STEP_NUM_NODES"));
-  const auto nodes = KEDGE_TRY(find_number(find, "SLURM_NNODES"));
+  const auto step_nodes = KEDGE_TRY(find_whole_number(find, "SLURM_STEP_NUM_NODES"));
+  const auto nodes = KEDGE_TRY(find_whole_number(find, "SLURM_NNODES"));
   found.nodes = step_nodes.value_or(nodes.value_or(1));
   return found;
 }
 
 Result<std::optional<RankPlace>> find_slurm(const FindVariable& find) {
   const auto step = KEDGE_TRY(find_slurm_step(find));
-  const auto rank = KEDGE_TRY(find_number(find, "SLURM_PROCID"));
+  const auto rank = KEDGE_TRY(find_whole_number(find, "SLURM_PROCID"));
   if (!step || !rank || step->tasks < 2) {
     return std::nullopt;
   }
@@ -130,7 +130,7 @@ Result<std::optional<RankPlace>> find_slurm(const FindVariable& find) {
                   .host = KEDGE_TRY(first_slurm_host(find)),
                   .port = port_of_job(step->job, step->step),
                   .source = fmt::format("Slurm job {}", step->job)};
-  place.local_rank = KEDGE_TRY(find_number(find, "SLURM_LOCALID")).value_or(0);
+  place.local_rank = KEDGE_TRY(find_whole_number(find, "SLURM_LOCALID")).value_or(0);
   place.local_size = (step->tasks + step->nodes - 1) / step->nodes;
   KEDGE_TRY(find_meeting_point(find, place.host, place.port));
   return place;
@@ -145,15 +145,15 @@ struct MpiNames {
 };
 
 Result<std::optional<RankPlace>> find_mpi(const FindVariable& find, const MpiNames& names) {
-  const auto rank = KEDGE_TRY(find_number(find, names.rank));
-  const auto size = KEDGE_TRY(find_number(find, names.size));
+  const auto rank = KEDGE_TRY(find_whole_number(find, names.rank));
+  const auto size = KEDGE_TRY(find_whole_number(find, names.size));
   if (!rank || !size || *size < 2) {
     return std::nullopt;
   }
   RankPlace place{
       .rank = *rank, .size = *size, .host = "", .port = kTorchrunPort, .source = names.what};
-  place.local_rank = KEDGE_TRY(find_number(find, names.local_rank)).value_or(0);
-  place.local_size = KEDGE_TRY(find_number(find, names.local_size)).value_or(place.size);
+  place.local_rank = KEDGE_TRY(find_whole_number(find, names.local_rank)).value_or(0);
+  place.local_size = KEDGE_TRY(find_whole_number(find, names.local_size)).value_or(place.size);
   KEDGE_TRY(find_meeting_point(find, place.host, place.port));
   if (place.host.empty() && place.local_size == place.size) {
     place.host = "127.0.0.1";
@@ -212,15 +212,15 @@ Result<std::optional<RankPlace>> find_rank_place(const FindVariable& find) {
 Result<std::optional<NodePlace>> find_node_place(const FindVariable& find,
                                                  const std::string& endpoint) {
   NodePlace place{.host = "", .port = kTorchrunPort, .source = ""};
-  const auto node = KEDGE_TRY(find_number(find, "NODE_RANK"));
-  const auto nodes = KEDGE_TRY(find_number(find, "NNODES"));
+  const auto node = KEDGE_TRY(find_whole_number(find, "NODE_RANK"));
+  const auto nodes = KEDGE_TRY(find_whole_number(find, "NNODES"));
   const auto step = KEDGE_TRY(find_slurm_step(find));
   if (node) {
     place.node = *node;
     place.nodes = nodes.value_or(1);
     place.source = "NODE_RANK and NNODES";
   } else if (step && step->nodes > 1 && step->tasks == step->nodes) {
-    place.node = KEDGE_TRY(find_number(find, "SLURM_NODEID")).value_or(0);
+    place.node = KEDGE_TRY(find_whole_number(find, "SLURM_NODEID")).value_or(0);
     place.nodes = step->nodes;
     place.host = KEDGE_TRY(first_slurm_host(find));
     place.port = port_of_job(step->job, step->step);

@@ -22,7 +22,7 @@ char read_state(std::int64_t pid) {
   return bracket != std::string::npos && bracket + 2 < text->size() ? (*text)[bracket + 2] : '?';
 }
 
-double seconds(const std::atomic<std::int64_t>& us) {
+double seconds_of(const std::atomic<std::int64_t>& us) {
   return static_cast<double>(us.load(std::memory_order_relaxed)) * 1e-6;
 }
 
@@ -103,9 +103,9 @@ RankView view_of(const RankSlot& slot, std::int64_t rank) {
   view.phase = slot.phase.load(kRelaxed);
   view.collective = slot.collective.load(kRelaxed);
   view.collectives = slot.collectives.load(kRelaxed);
-  view.data_s = seconds(slot.data_us);
-  view.exchange_s = seconds(slot.exchange_us);
-  view.train_s = seconds(slot.train_us);
+  view.data_s = seconds_of(slot.data_us);
+  view.exchange_s = seconds_of(slot.exchange_us);
+  view.train_s = seconds_of(slot.train_us);
   return view;
 }
 

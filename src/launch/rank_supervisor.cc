@@ -14,11 +14,11 @@
 namespace kedge::launch {
 namespace {
 
-constexpr std::chrono::milliseconds kWatch = std::chrono::milliseconds(200);
+constexpr std::chrono::milliseconds kRankWatch = std::chrono::milliseconds(200);
 
-class Supervisor {
+class CrewSupervisor {
  public:
-  Supervisor(const RankJob& job, RankBoard board)
+  CrewSupervisor(const RankJob& job, RankBoard board)
       : job_(job), board_(std::move(board)), crew_(job, board_), rule_(job.restarts) {}
 
   Result<int> run() {
@@ -52,7 +52,7 @@ class Supervisor {
                              .run_id = run_id_,
                              .incident = incident_}));
     }
-    while (!crew_.watch(kWatch)) {
+    while (!crew_.watch(kRankWatch)) {
       pass_stop_on();
       look_for_hang();
     }
@@ -96,7 +96,7 @@ class Supervisor {
 
 Result<int> supervise_ranks(const RankJob& job) {
   auto board = KEDGE_TRY(RankBoard::create(static_cast<std::size_t>(job.ranks)));
-  Supervisor supervisor(job, std::move(board));
+  CrewSupervisor supervisor(job, std::move(board));
   const Result<int> code = supervisor.run();
   supervisor.clear_memory();
   return code;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include <fmt/format.h>
+
 namespace kedge::launch {
 namespace {
 
@@ -37,6 +39,10 @@ std::string join_for_shell(const std::vector<std::string>& words) {
     line += (line.empty() ? "" : " ") + quote_for_shell(word);
   }
   return line;
+}
+
+std::string export_line(std::string_view name, std::string_view value) {
+  return fmt::format("export {}={}\n", name, quote_for_shell(value));
 }
 
 }  // namespace kedge::launch

@@ -12,4 +12,6 @@ std::string quote_for_shell(std::string_view text);
 
 std::string join_for_shell(const std::vector<std::string>& words);
 
+std::string export_line(std::string_view name, std::string_view value);
+
 }  // namespace kedge::launch

@@ -1,7 +1,6 @@
 #include "launch/submit.h"
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -12,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "core/log.h"
+#include "launch/internal/unix_time.h"
 #include "launch/job_ends.h"
 #include "launch/secrets.h"
 #include "launch/task_parts.h"
@@ -20,12 +20,6 @@ namespace kedge::launch {
 namespace {
 
 constexpr std::int64_t kSettled_s = 10;
-
-std::int64_t now_s() {
-  return std::chrono::duration_cast<std::chrono::seconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
 
 // Several where the array was too large for one submission.
 std::vector<std::string> ids_of_last(const JobRecord& record) {

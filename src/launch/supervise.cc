@@ -37,7 +37,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // Processes that the program left behind may hold its output open for ever.
-constexpr auto kPatience = std::chrono::seconds(3);
+constexpr auto kOutputPatience = std::chrono::seconds(3);
 
 constexpr std::array kForwarded = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
                                    SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH};
@@ -218,7 +218,7 @@ class Supervision {
         continue;
       }
       exit_code_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-      deadline_ = Clock::now() + kPatience;
+      deadline_ = Clock::now() + kOutputPatience;
       if (program_.ends_leftovers) {
         end_leftovers();
       }

@@ -42,7 +42,7 @@ std::vector<std::string> split_items(const std::string& text) {
 }
 
 // One of the tasks: its process, and the thread that reads what it prints.
-struct Member {
+struct RunningTask {
   std::int64_t number = 0;
   pid_t process = 0;
   bool has_ended = false;
@@ -70,7 +70,7 @@ void read_lines(const OwnedFd& from, std::int64_t number, std::mutex& printing) 
   lines.finish();
 }
 
-Result<void> start(Member& member, const SharedTasks& tasks, const std::string& item,
+Result<void> start(RunningTask& member, const SharedTasks& tasks, const std::string& item,
                    const Path& kedge, std::mutex& printing) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
@@ -107,8 +107,8 @@ Result<void> start(Member& member, const SharedTasks& tasks, const std::string& 
   return {};
 }
 
-void look_for_ends(std::list<Member>& members) {
-  for (Member& member : members) {
+void look_for_ends(std::list<RunningTask>& members) {
+  for (RunningTask& member : members) {
     int status = 0;
     if (!member.has_ended && ::waitpid(member.process, &status, WNOHANG) == member.process) {
       member.has_ended = true;
@@ -117,8 +117,8 @@ void look_for_ends(std::list<Member>& members) {
   }
 }
 
-void pass_on(const std::list<Member>& members, int number) {
-  for (const Member& member : members) {
+void pass_on(const std::list<RunningTask>& members, int number) {
+  for (const RunningTask& member : members) {
     if (!member.has_ended) {
       ::kill(member.process, number);
     }
@@ -126,16 +126,16 @@ void pass_on(const std::list<Member>& members, int number) {
 }
 
 // Until all have ended. The signals are blocked, so that none is lost.
-void wait_for_all(std::list<Member>& members, const sigset_t& signals) {
+void wait_for_all(std::list<RunningTask>& members, const sigset_t& signals) {
   const timespec look_every{.tv_sec = 0, .tv_nsec = 200'000'000};
-  while (std::ranges::any_of(members, [](const Member& m) { return !m.has_ended; })) {
+  while (std::ranges::any_of(members, [](const RunningTask& m) { return !m.has_ended; })) {
     const int number = ::sigtimedwait(&signals, nullptr, &look_every);
     if (std::ranges::find(kPassedOn, number) != kPassedOn.end()) {
       pass_on(members, number);
     }
     look_for_ends(members);
   }
-  for (Member& member : members) {
+  for (RunningTask& member : members) {
     member.reader.join();
   }
 }
@@ -200,7 +200,7 @@ Result<int> run_shared(const SharedTasks& tasks, const Path& kedge) {
       std::strtoll(variable("KEDGE_TASK").c_str(), nullptr, 10) * tasks.count;
   const std::int64_t end = std::min(first + tasks.count, tasks.total);
   std::mutex printing;
-  std::list<Member> members;  // threads refer to them
+  std::list<RunningTask> members;  // threads refer to them
   Result<void> started;
   for (std::int64_t number = first; started && number < end; ++number) {
     const auto index = static_cast<std::size_t>(number - first);
@@ -217,7 +217,7 @@ Result<int> run_shared(const SharedTasks& tasks, const Path& kedge) {
     return std::unexpected(started.error());
   }
   std::vector<int> codes;
-  for (const Member& member : members) {
+  for (const RunningTask& member : members) {
     codes.push_back(member.exit_code);
   }
   return join_exit_codes(codes);

@@ -301,9 +301,10 @@ class CondorLauncher : public Launcher {
   }
 };
 
-const Launchers::Add kAdd{{.name = "condor",
-                           .summary = "HTCondor: files travel with the job, checkpoints come home",
-                           .make = [] { return std::make_unique<CondorLauncher>(); }}};
+const Launchers::Add kAddCondor{
+    {.name = "condor",
+     .summary = "HTCondor: files travel with the job, checkpoints come home",
+     .make = [] { return std::make_unique<CondorLauncher>(); }}};
 
 }  // namespace
 }  // namespace kedge::launch::condor

@@ -85,7 +85,7 @@ double cpu_seconds(const nlohmann::json& ad) {
                   number(ad, {"RemoteUserCpu"}) + number(ad, {"RemoteSysCpu"}));
 }
 
-void read_end(JobAd& job, const nlohmann::json& ad) {
+void read_job_end(JobAd& job, const nlohmann::json& ad) {
   if (job.status == JobStatus::Removed) {
     job.ended_s = whole(ad, {"EnteredCurrentStatus"});
     return;
@@ -143,7 +143,7 @@ Result<JobAd> read_ad(const nlohmann::json& ad) {
   job.disk_request_kb = whole(ad, {"RequestDisk", "DiskProvisioned"});
   job.memory_used_kb = whole(ad, {"ResidentSetSize_RAW", "ResidentSetSize"});
   job.disk_used_kb = whole(ad, {"DiskUsage_RAW", "DiskUsage"});
-  read_end(job, ad);
+  read_job_end(job, ad);
   return job;
 }
 

@@ -8,7 +8,7 @@ namespace kedge::launch::condor {
 namespace {
 
 // "undefined" where a machine has no such thing.
-std::int64_t number(const std::string& text) {
+std::int64_t parse_count(const std::string& text) {
   return std::strtoll(text.c_str(), nullptr, 10);
 }
 
@@ -27,14 +27,14 @@ std::vector<SiteMachine> parse_machines(std::string_view text) {
       continue;
     }
     SiteMachine machine{.name = parts[0],
-                        .cpus = number(parts[1]),
-                        .memory_mb = number(parts[2]),
-                        .gpus = number(parts[3])};
+                        .cpus = parse_count(parts[1]),
+                        .memory_mb = parse_count(parts[2]),
+                        .gpus = parse_count(parts[3])};
     if (machine.gpus > 0) {
       machine.gpu_name = parts[4] == "undefined" ? "" : parts[4];
       const auto capability = parse_capability(parts[5]);
       machine.gpu_capability = capability ? std::optional(*capability) : std::nullopt;
-      machine.gpu_memory_mb = number(parts[6]);
+      machine.gpu_memory_mb = parse_count(parts[6]);
       complete_gpu(machine);
     }
     machines.push_back(std::move(machine));

@@ -86,10 +86,6 @@ export NODE_RANK=$_CONDOR_PROCNO NNODES=$_CONDOR_NPROCS KEDGE__DIST__NODES=$_CON
 export MASTER_ADDR=$(cat "$place") MASTER_PORT=$((10240 + (cluster * 7 + start) % 20000))
 )sh";
 
-std::string export_line(std::string_view name, std::string_view value) {
-  return fmt::format("export {}={}\n", name, quote_for_shell(value));
-}
-
 std::string render_unpacking(const Inputs& inputs) {
   std::string text = kUnpack;
   text += fmt::format("unpack {} . || exit\n", kInputArchive);

@@ -30,7 +30,7 @@ std::optional<std::int64_t> find_attribute(std::string_view ad, std::string_view
   return found;
 }
 
-std::optional<int> parse_digits(std::string_view text) {
+std::optional<int> parse_date_part(std::string_view text) {
   int value = 0;
   for (const char c : text) {
     if (c < '0' || c > '9') {
@@ -62,12 +62,12 @@ std::optional<SystemTime> parse_utc(std::string_view text) {
       return std::nullopt;
     }
   }
-  const auto year = parse_digits(text.substr(0, 4));
-  const auto month = parse_digits(text.substr(5, 2));
-  const auto day = parse_digits(text.substr(8, 2));
-  const auto hour = parse_digits(text.substr(11, 2));
-  const auto minute = parse_digits(text.substr(14, 2));
-  const auto second = parse_digits(text.substr(17, 2));
+  const auto year = parse_date_part(text.substr(0, 4));
+  const auto month = parse_date_part(text.substr(5, 2));
+  const auto day = parse_date_part(text.substr(8, 2));
+  const auto hour = parse_date_part(text.substr(11, 2));
+  const auto minute = parse_date_part(text.substr(14, 2));
+  const auto second = parse_date_part(text.substr(17, 2));
   if (!year || !month || !day || !hour || !minute || !second) {
     return std::nullopt;
   }

@@ -38,7 +38,7 @@ Result<Addresses> resolve(const std::string& host, int port) {
   return Addresses(found, ::freeaddrinfo);
 }
 
-std::string render(const sockaddr_in& address) {
+std::string render_address(const sockaddr_in& address) {
   std::array<char, INET_ADDRSTRLEN> text{};
   ::inet_ntop(AF_INET, &address.sin_addr, text.data(), text.size());
   return text.data();
@@ -135,14 +135,14 @@ std::string LineSocket::own_address() const {
   sockaddr_in address{};
   socklen_t size = sizeof address;
   ::getsockname(fd_.get(), reinterpret_cast<sockaddr*>(&address), &size);
-  return render(address);
+  return render_address(address);
 }
 
 std::string LineSocket::peer_address() const {
   sockaddr_in address{};
   socklen_t size = sizeof address;
   ::getpeername(fd_.get(), reinterpret_cast<sockaddr*>(&address), &size);
-  return render(address);
+  return render_address(address);
 }
 
 Result<OwnedFd> listen_on(int port) {

@@ -15,7 +15,6 @@ namespace {
 
 // A machine that has failed so often is left out.
 constexpr int kMostFailures = 3;
-constexpr auto kBeat = std::chrono::seconds(1);
 
 }  // namespace
 

@@ -21,6 +21,9 @@
 
 namespace kedge::launch {
 
+// So often both sides say that they are there.
+inline constexpr auto kBeat = std::chrono::seconds(1);
+
 struct NodeHostOptions {
   std::int64_t most = 1;   // machines
   std::int64_t least = 1;  // to go on with

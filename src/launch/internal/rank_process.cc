@@ -21,18 +21,14 @@
 
 #include "core/log.h"
 #include "launch/child_texts.h"
+#include "launch/internal/output_channel.h"
 #include "launch/rank_notes.h"
 #include "launch/rank_supervisor.h"
 
 namespace kedge::launch {
 namespace {
 
-struct Pipe {
-  OwnedFd read;
-  OwnedFd write;
-};
-
-Result<Pipe> make_pipe() {
+Result<Pipe> make_nonblocking_pipe() {
   std::array<int, 2> fds{};
   if (::pipe2(fds.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
     return fail(ErrorKind::Io, fmt::format("cannot make a pipe: {}", std::strerror(errno)));
@@ -73,9 +69,9 @@ void print_of_rank(std::int64_t rank, std::string_view line) {
 Result<RankProcess> RankProcess::start(const RankStart& start) {
   RankProcess process;
   process.rank_ = start.rank;
-  Pipe output = KEDGE_TRY(make_pipe());
-  Pipe stacks = KEDGE_TRY(make_pipe());
-  Pipe notes = KEDGE_TRY(make_pipe());
+  Pipe output = KEDGE_TRY(make_nonblocking_pipe());
+  Pipe stacks = KEDGE_TRY(make_nonblocking_pipe());
+  Pipe notes = KEDGE_TRY(make_nonblocking_pipe());
   std::vector<std::string> args = start.command;
   auto variables = start.variables;
   variables.emplace_back(kStackVariable, std::to_string(stacks.write.get()));

@@ -1,6 +1,5 @@
 // Processes on this machine, in slots.
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <map>
 #include <memory>
@@ -16,6 +15,7 @@
 
 #include "core/process.h"
 #include "core/result.h"
+#include "launch/internal/host_name.h"
 #include "launch/job_script.h"
 #include "launch/launcher.h"
 #include "launch/local/slots.h"
@@ -25,11 +25,6 @@ namespace kedge::launch::local {
 namespace {
 
 constexpr auto kPatience = std::chrono::seconds(60);
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "?";
-}
 
 std::int64_t memory_mb() {
   return (::sysconf(_SC_PHYS_PAGES) * ::sysconf(_SC_PAGESIZE)) >> 20;
@@ -142,10 +137,10 @@ class LocalLauncher : public Launcher {
   }
 };
 
-const Launchers::Add kAdd({"local", "processes on this machine, in slots of cores and GPUs",
-                           []() -> Result<std::unique_ptr<Launcher>> {
-                             return std::make_unique<LocalLauncher>();
-                           }});
+const Launchers::Add kAddLocal({"local", "processes on this machine, in slots of cores and GPUs",
+                                []() -> Result<std::unique_ptr<Launcher>> {
+                                  return std::make_unique<LocalLauncher>();
+                                }});
 
 }  // namespace
 }  // namespace kedge::launch::local

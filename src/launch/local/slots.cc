@@ -17,7 +17,7 @@
 namespace kedge::launch::local {
 namespace {
 
-std::optional<std::string> find_variable(const char* name) {
+std::optional<std::string> find_own_variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
@@ -41,7 +41,7 @@ std::int64_t count_cpus() {
 }
 
 std::vector<std::string> find_gpus() {
-  if (const auto visible = find_variable("CUDA_VISIBLE_DEVICES")) {
+  if (const auto visible = find_own_variable("CUDA_VISIBLE_DEVICES")) {
     return split_list(*visible);
   }
   std::vector<std::string> gpus;
@@ -68,11 +68,11 @@ Result<std::optional<OwnedFd>> lock_file(const Path& path) {
 
 Machine Machine::of_this_host() {
   Machine machine;
-  const auto cpus = find_variable("KEDGE_LOCAL_CPUS");
+  const auto cpus = find_own_variable("KEDGE_LOCAL_CPUS");
   machine.cpus = cpus ? std::max(std::atoll(cpus->c_str()), 1LL) : count_cpus();
-  const auto gpus = find_variable("KEDGE_LOCAL_GPUS");
+  const auto gpus = find_own_variable("KEDGE_LOCAL_GPUS");
   machine.gpus = gpus ? split_list(*gpus) : find_gpus();
-  const auto slots = find_variable("KEDGE_LOCAL_SLOTS");
+  const auto slots = find_own_variable("KEDGE_LOCAL_SLOTS");
   machine.slots = slots ? Path(*slots) : Path(fmt::format("/dev/shm/kedge-slots-{}", ::getuid()));
   return machine;
 }

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "launch/in_container.h"
+#include "launch/internal/unix_time.h"
 #include "launch/job_script.h"
 #include "launch/local/slots.h"
 #include "launch/local/task_process.h"
@@ -28,12 +29,6 @@ constexpr auto kLookEvery = std::chrono::milliseconds(100);
 // What Slurm calls KillWait: from the request to stop to the end.
 constexpr std::int64_t kKillWait_s = 30;
 constexpr std::int64_t kQuickRunsMax = 20;  // in a row, that stop at once and ask for another
-
-std::int64_t now_s() {
-  return std::chrono::duration_cast<std::chrono::seconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
 
 Path lock_path(const Path& folder, std::int64_t submission) {
   return folder / fmt::format("local-{}.lock", submission);

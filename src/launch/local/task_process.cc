@@ -17,7 +17,7 @@
 namespace kedge::launch::local {
 namespace {
 
-struct ChildPlan {
+struct BashPlan {
   std::string bash = "/bin/bash";
   std::string script;
   std::string folder;
@@ -27,7 +27,7 @@ struct ChildPlan {
 };
 
 // Only async-signal-safe calls.
-[[noreturn]] void become(const ChildPlan& plan, int output, pid_t parent) {
+[[noreturn]] void become_bash(const BashPlan& plan, int output, pid_t parent) {
   ::setsid();
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   sigset_t none;
@@ -51,9 +51,9 @@ Result<TaskProcess> TaskProcess::start(const TaskProcessPlan& plan) {
   if (output.get() < 0) {
     return std::unexpected(io_error("cannot open", plan.output, errno));
   }
-  ChildPlan child_plan{.script = plan.script.string(),
-                       .folder = plan.folder.string(),
-                       .variables = environment_with(plan.variables)};
+  BashPlan child_plan{.script = plan.script.string(),
+                      .folder = plan.folder.string(),
+                      .variables = environment_with(plan.variables)};
   child_plan.args = {child_plan.bash.data(), child_plan.script.data(), nullptr};
   for (std::string& variable : child_plan.variables) {
     child_plan.pointers.push_back(variable.data());
@@ -65,7 +65,7 @@ Result<TaskProcess> TaskProcess::start(const TaskProcessPlan& plan) {
     return fail(ErrorKind::Io, fmt::format("cannot start a task: {}", std::strerror(errno)));
   }
   if (child == 0) {
-    become(child_plan, output.get(), parent);
+    become_bash(child_plan, output.get(), parent);
   }
   return TaskProcess(child);
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <chrono>
 #include <map>
 #include <utility>
@@ -36,14 +35,6 @@ enum Column : std::uint8_t {
   Comment,
   kColumnCount,
 };
-
-template <typename T>
-std::optional<T> parse_number(std::string_view text) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(value)
-                                                                  : std::nullopt;
-}
 
 std::int64_t time_of(const std::string& text) {
   const auto time = parse_utc(text);

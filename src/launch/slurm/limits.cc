@@ -1,7 +1,6 @@
 #include "launch/slurm/limits.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,13 +11,6 @@
 
 namespace kedge::launch::slurm {
 namespace {
-
-std::optional<std::int64_t> parse_number(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(value)
-                                                                  : std::nullopt;
-}
 
 std::vector<Partition> partitions_of(const JobSpec& spec, const std::vector<Partition>& all) {
   const std::vector<std::string> wanted = split(spec.wants.queue, ',');
@@ -59,11 +51,12 @@ std::vector<Partition> parse_partitions(std::string_view text) {
     if (parts.size() < 4 || parts[0].empty()) {
       continue;
     }
-    Partition partition{.name = parts[0],
-                        .is_default = parts[0].ends_with('*'),
-                        .nodes = parse_number(parts[1]).value_or(0),
-                        .time_s = parse_duration(parts[2]),  // "infinite" is none
-                        .job_nodes = parse_number(parts[3].substr(parts[3].find('-') + 1))};
+    Partition partition{
+        .name = parts[0],
+        .is_default = parts[0].ends_with('*'),
+        .nodes = parse_number<std::int64_t>(parts[1]).value_or(0),
+        .time_s = parse_duration(parts[2]),  // "infinite" is none
+        .job_nodes = parse_number<std::int64_t>(parts[3].substr(parts[3].find('-') + 1))};
     partition.name.erase(std::min(partition.name.find('*'), partition.name.size()));
     const auto known = std::ranges::find(partitions, partition.name, &Partition::name);
     if (known == partitions.end()) {
@@ -108,7 +101,7 @@ std::int64_t parse_array_limit(std::string_view config) {
     // "MaxArraySize            = 1001"
     if (line.starts_with("MaxArraySize")) {
       const std::size_t at = line.find_first_of("0123456789");
-      return at == std::string::npos ? 0 : parse_number(line.substr(at)).value_or(0);
+      return at == std::string::npos ? 0 : parse_number<std::int64_t>(line.substr(at)).value_or(0);
     }
   }
   return 0;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <optional>
 #include <utility>
 
@@ -19,13 +18,6 @@ using Json = nlohmann::json;
 
 // Slurm's "no value" and "infinite" of 32 bits are the last two numbers.
 constexpr std::int64_t kNoValue = 0xfffffffe;
-
-std::optional<std::int64_t> parse_number(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(value)
-                                                                  : std::nullopt;
-}
 
 // A number, or since 23.02 {"set": true, "infinite": false, "number": 5}.
 std::optional<std::int64_t> number_in(const Json& job, const char* name) {
@@ -164,11 +156,12 @@ std::vector<std::int64_t> parse_task_list(std::string_view text) {
     std::string_view last = std::string_view(part).substr(dash == std::string::npos ? 0 : dash + 1);
     std::int64_t step = 1;
     if (const std::size_t colon = last.find(':'); colon != std::string_view::npos) {
-      step = std::max<std::int64_t>(parse_number(last.substr(colon + 1)).value_or(1), 1);
+      step =
+          std::max<std::int64_t>(parse_number<std::int64_t>(last.substr(colon + 1)).value_or(1), 1);
       last = last.substr(0, colon);
     }
-    const auto from = parse_number(std::string_view(part).substr(0, dash));
-    const auto to = parse_number(last);
+    const auto from = parse_number<std::int64_t>(std::string_view(part).substr(0, dash));
+    const auto to = parse_number<std::int64_t>(last);
     if (!from || !to || *to - *from > 10'000'000) {
       break;
     }

@@ -1,0 +1,14 @@
+#include "launch/internal/host_name.h"
+
+#include <array>
+
+#include <unistd.h>
+
+namespace kedge::launch {
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "?";
+}
+
+}  // namespace kedge::launch
