@@ -20,7 +20,7 @@
 namespace kedge::cli {
 namespace {
 
-const VerbHelp kHelp = {
+const VerbHelp kAgentHelp = {
     .usage = "kedge agent ID [options]",
     .text =
         "Works on a sweep: takes a trial, runs it, takes the next, until there are no more. "
@@ -90,7 +90,7 @@ Result<int> work(const Arguments& arguments) {
 }  // namespace
 
 int run_agent(Args args) {
-  const auto arguments = parse_or_help(args, kHelp);
+  const auto arguments = parse_or_help(args, kAgentHelp);
   if (!arguments) {
     return report(arguments.error());
   }

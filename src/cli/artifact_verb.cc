@@ -24,7 +24,7 @@ namespace kedge::cli {
 namespace {
 
 // "mnist/weights:v3".
-struct Word {
+struct ArtifactWord {
   std::string project;
   std::string name;
   std::string version = "latest";
@@ -36,13 +36,13 @@ struct Word {
   std::string version_path() const { return path() + "/" + encode_url_part(version); }
 };
 
-Result<Word> parse_word(const std::string& text) {
+Result<ArtifactWord> parse_word(const std::string& text) {
   const std::size_t slash = text.find('/');
   if (slash == std::string::npos || slash == 0 || slash + 1 == text.size()) {
     return fail(ErrorKind::Usage, fmt::format("'{}' names no artifact", text),
                 "write PROJECT/NAME, or PROJECT/NAME:VERSION");
   }
-  Word word{.project = text.substr(0, slash), .name = text.substr(slash + 1)};
+  ArtifactWord word{.project = text.substr(0, slash), .name = text.substr(slash + 1)};
   if (const std::size_t colon = word.name.find(':'); colon != std::string::npos) {
     word.version = word.name.substr(colon + 1);
     word.name.resize(colon);
@@ -140,7 +140,7 @@ Result<void> put(Args args) {
     return fail(ErrorKind::Usage, "artifact put needs a name, files and a type",
                 fmt::format("usage: {}", help.usage));
   }
-  const Word word = KEDGE_TRY(parse_word(words.front()));
+  const ArtifactWord word = KEDGE_TRY(parse_word(words.front()));
   ServerCalls server = KEDGE_TRY(open_server(*arguments));
   const auto files = KEDGE_TRY(collect_files({words.begin() + 1, words.end()}));
   nlohmann::json draft = {{"type", arguments->value("--type")},
@@ -196,7 +196,7 @@ Result<void> get_file(ServerCalls& server, const nlohmann::json& file, const Pat
   });
 }
 
-Result<void> get(Args args) {
+Result<void> get_artifact(Args args) {
   const VerbHelp help = {
       .usage = "kedge artifact get PROJECT/NAME[:VERSION]",
       .text =
@@ -215,7 +215,7 @@ Result<void> get(Args args) {
     return fail(ErrorKind::Usage, "artifact get needs one artifact",
                 fmt::format("usage: {}", help.usage));
   }
-  const Word word = KEDGE_TRY(parse_word(arguments->positionals().front()));
+  const ArtifactWord word = KEDGE_TRY(parse_word(arguments->positionals().front()));
   ServerCalls server = KEDGE_TRY(open_server(*arguments));
   const nlohmann::json version = KEDGE_TRY(server.fetch(word.version_path()));
   const Path folder = arguments->value(
@@ -246,7 +246,7 @@ Result<void> get(Args args) {
   return {};
 }
 
-Result<void> ls(Args args) {
+Result<void> list_artifacts(Args args) {
   const VerbHelp help = {
       .usage = "kedge artifact ls PROJECT[/NAME]",
       .text = "Lists the artifacts of a project, or the versions of one.",
@@ -304,7 +304,7 @@ Result<void> rm(Args args) {
     return fail(ErrorKind::Usage, "artifact rm needs one version",
                 fmt::format("usage: {}", help.usage));
   }
-  const Word word = KEDGE_TRY(parse_word(arguments->positionals().front()));
+  const ArtifactWord word = KEDGE_TRY(parse_word(arguments->positionals().front()));
   ServerCalls server = KEDGE_TRY(open_server(*arguments));
   const nlohmann::json answer = KEDGE_TRY(server.send("DELETE", word.version_path(), nullptr));
   if (arguments->has("--json")) {
@@ -327,7 +327,7 @@ Result<void> lineage(Args args) {
     return fail(ErrorKind::Usage, "artifact lineage needs one artifact",
                 fmt::format("usage: {}", help.usage));
   }
-  const Word word = KEDGE_TRY(parse_word(arguments->positionals().front()));
+  const ArtifactWord word = KEDGE_TRY(parse_word(arguments->positionals().front()));
   ServerCalls server = KEDGE_TRY(open_server(*arguments));
   const nlohmann::json answer = KEDGE_TRY(server.fetch(word.version_path() + "/lineage"));
   if (arguments->has("--json")) {
@@ -355,8 +355,11 @@ int run_artifact(Args args) {
           "kedge artifact lineage PROJECT/NAME[:VERSION]",
       .text = "Versioned files on a tracking server: data sets, models, checkpoints.",
       .flags = {}};
-  const std::map<std::string, Result<void> (*)(Args)> verbs = {
-      {"get", get}, {"lineage", lineage}, {"ls", ls}, {"put", put}, {"rm", rm}};
+  const std::map<std::string, Result<void> (*)(Args)> verbs = {{"get", get_artifact},
+                                                               {"lineage", lineage},
+                                                               {"ls", list_artifacts},
+                                                               {"put", put},
+                                                               {"rm", rm}};
   if (!args.empty() && verbs.contains(args.front())) {
     const auto done = verbs.at(args.front())(args.subspan(1));
     return done ? kExitDone : report(done.error());

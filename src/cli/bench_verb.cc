@@ -15,7 +15,7 @@
 namespace kedge::cli {
 namespace {
 
-const VerbHelp kHelp = {
+const VerbHelp kBenchHelp = {
     .usage = "kedge bench [CONFIG] [key=value ...] [options]",
     .text =
         "Measures a config on this machine: the loader alone over numbers of workers, the storage "
@@ -31,7 +31,7 @@ const VerbHelp kHelp = {
               kConfigFlag,
               kJsonFlag}};
 
-Result<void> check(const Arguments& arguments, const BenchPlan& plan) {
+Result<void> check_plan(const Arguments& arguments, const BenchPlan& plan) {
   constexpr std::int64_t kFewestSteps = 6;
   if (plan.steps < kFewestSteps || plan.loader_s < 1) {
     return fail(ErrorKind::Usage,
@@ -86,7 +86,7 @@ Result<void> bench_batch_size(const Arguments& arguments, const config::LoadedCo
 }
 
 Result<void> bench(Args args) {
-  const auto arguments = KEDGE_TRY(parse_or_help(args, kHelp));
+  const auto arguments = KEDGE_TRY(parse_or_help(args, kBenchHelp));
   if (!arguments) {
     return {};
   }
@@ -95,7 +95,7 @@ Result<void> bench(Args args) {
   plan.steps = KEDGE_TRY(arguments->number("--steps", plan.steps));
   plan.loader_s = static_cast<double>(
       KEDGE_TRY(arguments->number("--seconds", static_cast<std::int64_t>(plan.loader_s))));
-  KEDGE_TRY(check(*arguments, plan));
+  KEDGE_TRY(check_plan(*arguments, plan));
   if (arguments->has("--loader")) {
     return bench_loader(*arguments, config, plan);
   }

@@ -9,7 +9,7 @@
 namespace kedge::cli {
 namespace {
 
-Result<void> show(Args args) {
+Result<void> show_config(Args args) {
   const VerbHelp help = {.usage = "kedge config show [CONFIG] [key=value ...]",
                          .text = "Prints every effective value and where it came from.",
                          .flags = {kConfigFlag, kJsonFlag}};
@@ -40,7 +40,7 @@ int run_config(Args args) {
                              "key with its type, default and meaning.",
                          .flags = {}};
   if (!args.empty() && args.front() == "show") {
-    const auto shown = show(args.subspan(1));
+    const auto shown = show_config(args.subspan(1));
     return shown ? kExitDone : report(shown.error());
   }
   if (args.size() == 1 && args.front() == "reference") {

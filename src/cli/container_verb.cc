@@ -42,7 +42,7 @@ const VerbHelp kSifHelp = {
         "Podman, a file\nthat `docker save` wrote, a folder, or a definition file.",
     .flags = {{"--force", "", "replace FILE.sif"}}};
 
-std::string value_of(const std::string& text, std::string_view name) {
+std::string value_in(const std::string& text, std::string_view name) {
   const std::size_t at = text.find(fmt::format("{}=", name));
   if (at == std::string::npos) {
     return "";
@@ -64,7 +64,7 @@ Result<Purpose> read_purpose(const Arguments& arguments) {
   const bool is_file = words.empty() || fs::is_regular_file(words.front(), ignored);
   if (is_file) {
     Purpose purpose{.config = KEDGE_TRY(load_config_of(arguments)),
-                    .system = value_of(read_file("/etc/os-release").value_or(""), "PRETTY_NAME"),
+                    .system = value_in(read_file("/etc/os-release").value_or(""), "PRETTY_NAME"),
                     .about = {}};
     purpose.about = fmt::format("What {} needs", purpose.config.file.string());
     return purpose;

@@ -9,7 +9,7 @@
 namespace kedge::cli {
 namespace {
 
-Result<void> get(Args args) {
+Result<void> get_data_sets(Args args) {
   const std::string text = fmt::format("Fetches data sets and verifies them. NAME: {}.",
                                        fmt::join(data::list_gettable(), ", "));
   const VerbHelp help = {.usage = "kedge data get NAME ...",
@@ -34,7 +34,7 @@ Result<void> get(Args args) {
 
 int run_data(Args args) {
   if (!args.empty() && args.front() == "get") {
-    const auto done = get(args.subspan(1));
+    const auto done = get_data_sets(args.subspan(1));
     return done ? kExitDone : report(done.error());
   }
   const VerbHelp help = {.usage = "kedge data get NAME ...",

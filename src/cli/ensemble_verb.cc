@@ -17,7 +17,7 @@
 namespace kedge::cli {
 namespace {
 
-const VerbHelp kHelp = {
+const VerbHelp kEnsembleHelp = {
     .usage =
         "kedge ensemble SWEEP [options]\n"
         "       kedge ensemble MODEL MODEL ... [key=value ...]",
@@ -74,7 +74,7 @@ Result<std::vector<std::string>> find_words(const Arguments& arguments) {
 }  // namespace
 
 int run_ensemble(Args args) {
-  const auto arguments = parse_or_help(args, kHelp);
+  const auto arguments = parse_or_help(args, kEnsembleHelp);
   if (!arguments) {
     return report(arguments.error());
   }

@@ -20,7 +20,7 @@
 namespace kedge::cli {
 namespace {
 
-const VerbHelp kHelp = {
+const VerbHelp kImportanceHelp = {
     .usage = "kedge importance ID [options]",
     .text =
         "Which parameters of a sweep matter: correlation with the metric, a random forest's "
@@ -32,7 +32,7 @@ const VerbHelp kHelp = {
               kSweepDirFlag,
               kJsonFlag}};
 
-std::string render(const search::Estimate& estimate) {
+std::string render_estimate(const search::Estimate& estimate) {
   return fmt::format("{:.3f} [{:.3f}, {:.3f}]", estimate.value, estimate.low, estimate.high);
 }
 
@@ -57,8 +57,8 @@ void print_importance(const search::ImportanceReport& report, bool as_json) {
   std::vector<std::vector<std::string>> rows = {
       {"parameter", "variance share", "permutation", "correlation"}};
   for (const search::Importance& one : report.parameters) {
-    rows.push_back(
-        {one.name, render(one.variance_share), render(one.permutation), render(one.correlation)});
+    rows.push_back({one.name, render_estimate(one.variance_share), render_estimate(one.permutation),
+                    render_estimate(one.correlation)});
   }
   fmt::print("{}from {} trials; the forest explains {:.0f}% of trials it has not seen\n",
              render_table(rows), report.trials, 100 * std::max(report.explained, 0.0));
@@ -67,7 +67,7 @@ void print_importance(const search::ImportanceReport& report, bool as_json) {
   }
 }
 
-std::string describe(const search::Comparison& comparison) {
+std::string describe_comparison(const search::Comparison& comparison) {
   if (comparison.is_settled) {
     return "different";
   }
@@ -104,16 +104,16 @@ void print_seeds(const search::SeedReport& report, bool as_json) {
     const search::Setting& setting = report.settings[i];
     std::vector<std::string> row = {setting.values.dump(),
                                     std::to_string(setting.results.size()),
-                                    render(setting.mean),
+                                    render_estimate(setting.mean),
                                     fmt::format("{:.3f}", setting.deviation),
                                     "",
                                     "",
                                     i == 0 ? "best" : "one seed says nothing"};
     for (const search::Comparison& one : report.comparisons) {
       if (one.worse == i) {
-        row[4] = render(one.difference);
+        row[4] = render_estimate(one.difference);
         row[5] = fmt::format("{:.3g}", one.p);
-        row[6] = describe(one);
+        row[6] = describe_comparison(one);
       }
     }
     rows.push_back(std::move(row));
@@ -121,7 +121,7 @@ void print_seeds(const search::SeedReport& report, bool as_json) {
   fmt::print("{}", render_table(rows));
 }
 
-Result<void> show(const Arguments& arguments) {
+Result<void> show_importance(const Arguments& arguments) {
   const auto sweep = KEDGE_TRY(open_sweep_of(arguments));
   std::vector<search::Trial> trials;
   for (const sweep::TrialView& view : KEDGE_TRY(sweep->read_trials())) {
@@ -143,14 +143,14 @@ Result<void> show(const Arguments& arguments) {
 }  // namespace
 
 int run_importance(Args args) {
-  const auto arguments = parse_or_help(args, kHelp);
+  const auto arguments = parse_or_help(args, kImportanceHelp);
   if (!arguments) {
     return report(arguments.error());
   }
   if (!*arguments) {
     return kExitDone;
   }
-  const auto done = show(**arguments);
+  const auto done = show_importance(**arguments);
   return done ? kExitDone : report(done.error());
 }
 

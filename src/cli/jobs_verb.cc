@@ -72,7 +72,7 @@ std::string why(const TaskStatus& task) {
 }
 
 // "done 9, running 2, waiting 1"
-std::string summary_of(const std::vector<TaskStatus>& tasks) {
+std::string summary_of_tasks(const std::vector<TaskStatus>& tasks) {
   std::map<TaskState, int> counts;
   for (const TaskStatus& task : tasks) {
     counts[task.state] += 1;
@@ -99,7 +99,7 @@ std::vector<std::string> row_of(const JobView& view) {
           view.record.spec.name,
           view.record.launcher,
           view.record.submissions.empty() ? "" : view.record.last().id,
-          is_single ? std::string(name_of(first.state)) : summary_of(view.tasks),
+          is_single ? std::string(name_of(first.state)) : summary_of_tasks(view.tasks),
           is_single ? elapsed_of(first) : "",
           restarts > 0 ? std::to_string(restarts) : "",
           is_single ? first.node : "",
@@ -163,7 +163,7 @@ Result<std::vector<JobView>> look(const Arguments& arguments) {
   return launch::look_at_jobs(book, std::move(records));
 }
 
-std::string render(const Arguments& arguments, const std::vector<JobView>& views) {
+std::string render_views(const Arguments& arguments, const std::vector<JobView>& views) {
   std::string text = render_jobs(views);
   for (const JobView& view : views) {
     if (!arguments.positionals().empty() && !view.tasks.empty()) {
@@ -208,7 +208,7 @@ Result<int> watch(const Arguments& arguments) {
     if (arguments.has("--wait") && !is_terminal) {
       tell_held(views, told);
     }
-    const std::string text = render(arguments, views);
+    const std::string text = render_views(arguments, views);
     if (is_terminal) {
       fmt::print("\x1b[H\x1b[2J{}", text);
     } else if (text != before && !arguments.has("--wait")) {
@@ -250,7 +250,7 @@ Result<int> jobs(const Arguments& arguments) {
     say("kedge: no jobs in {}; `kedge submit` makes some", open_book(arguments).dir().string());
     return kExitDone;
   }
-  fmt::print("{}", render(arguments, views));
+  fmt::print("{}", render_views(arguments, views));
   return kExitDone;
 }
 
@@ -278,7 +278,7 @@ bool wants_retry(const TaskStatus& task) {
   return is_final(task.state) && task.state != TaskState::Done;
 }
 
-Result<int> retry(const Arguments& arguments) {
+Result<int> retry_tasks(const Arguments& arguments) {
   const launch::JobBook book = open_book(arguments);
   std::vector<NamedJob> jobs = KEDGE_TRY(find_jobs(book, arguments.positionals()));
   if (jobs.empty() && !arguments.has("--failed")) {
@@ -370,7 +370,7 @@ int run_retry(Args args) {
           "were saved.",
       .flags = {{"--failed", "", "of all jobs, or of those named; not what was cancelled"},
                 kBookFlag}};
-  return run_with(args, help, retry);
+  return run_with(args, help, retry_tasks);
 }
 
 }  // namespace kedge::cli

@@ -22,7 +22,7 @@ namespace {
 constexpr auto kLookEvery = std::chrono::milliseconds(300);
 constexpr int kLooksPerState = 5;  // asking a scheduler costs more than reading a file
 
-const VerbHelp kHelp = {
+const VerbHelp kLogsHelp = {
     .usage = "kedge logs [JOB[.TASK]] [options]",
     .text =
         "What a job has printed (the newest, where none is named), over all its tasks and nodes, "
@@ -106,7 +106,7 @@ Result<int> logs(const Arguments& arguments) {
 }  // namespace
 
 int run_logs(Args args) {
-  const auto arguments = parse_or_help(args, kHelp);
+  const auto arguments = parse_or_help(args, kLogsHelp);
   if (!arguments) {
     return report(arguments.error());
   }

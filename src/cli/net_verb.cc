@@ -16,7 +16,7 @@
 namespace kedge::cli {
 namespace {
 
-const VerbHelp kHelp = {
+const VerbHelp kNetHelp = {
     .usage = "kedge net listen PORT | kedge net check HOST:PORT",
     .text =
         "Whether two machines reach each other, and how fast: `listen` on one, `check` on the "
@@ -33,7 +33,7 @@ Result<launch::NetCheckOptions> parse_target(const std::string& text) {
   return launch::NetCheckOptions{.host = (*place)->host, .port = (*place)->port};
 }
 
-Result<void> check(const Arguments& arguments) {
+Result<void> check_connection(const Arguments& arguments) {
   const auto options = KEDGE_TRY(parse_target(arguments.positionals()[1]));
   const auto report = KEDGE_TRY(launch::check_net(options));
   if (arguments.has("--json")) {
@@ -64,7 +64,7 @@ Result<void> listen(const Arguments& arguments) {
 }  // namespace
 
 int run_net(Args args) {
-  const auto arguments = parse_or_help(args, kHelp);
+  const auto arguments = parse_or_help(args, kNetHelp);
   if (!arguments) {
     return report(arguments.error());
   }
@@ -75,7 +75,7 @@ int run_net(Args args) {
   if (words.size() != 2 || (words[0] != "listen" && words[0] != "check")) {
     return report({ErrorKind::Usage, "kedge net needs `listen PORT` or `check HOST:PORT`"});
   }
-  const auto done = words[0] == "listen" ? listen(**arguments) : check(**arguments);
+  const auto done = words[0] == "listen" ? listen(**arguments) : check_connection(**arguments);
   return done ? kExitDone : report(done.error());
 }
 

@@ -18,7 +18,7 @@ namespace kedge::cli {
 namespace {
 
 // As the server's API has it.
-nlohmann::json summary_of(const track::Curve& curve) {
+nlohmann::json summary_of_curve(const track::Curve& curve) {
   double min = std::nan("");
   double max = std::nan("");
   for (const track::Point& point : curve.points) {
@@ -47,7 +47,7 @@ class LocalRuns : public RunSource {
     nlohmann::json& summary = json["summary"] = nlohmann::json::object();
     for (const auto& [key, curve] : KEDGE_TRY(track::read_history(run)).curves) {
       if (!curve.points.empty()) {
-        summary[key] = summary_of(curve);
+        summary[key] = summary_of_curve(curve);
       }
     }
     return json;

@@ -26,11 +26,7 @@ namespace {
 constexpr double kSystemEvery_s = 15;
 constexpr std::chrono::milliseconds kPatience{50};
 
-// As shells, env and timeout say it.
-constexpr int kExitCannotStart = 126;
-constexpr int kExitNoProgram = 127;
-
-const VerbHelp kHelp = {
+const VerbHelp kRunHelp = {
     .usage = "kedge run [options] -- PROGRAM [ARGS ...]",
     .text =
         "Runs any program as a run of its own: what it prints, how busy the machine was and how it "
@@ -95,7 +91,7 @@ Result<std::unique_ptr<track::Run>> open_run_if_possible(const track::RunStart& 
   return run;
 }
 
-track::RunState state_of(int exit_code) {
+track::RunState state_after(int exit_code) {
   if (exit_code == kExitRunMeAgain) {
     return track::RunState::Interrupted;
   }
@@ -149,12 +145,12 @@ int run_program(Args command, track::Run* run, Variables variables,
   }
   if (run != nullptr) {
     summary["exit_code"] = exit_code;
-    run->finish(state_of(exit_code), summary);
+    run->finish(state_after(exit_code), summary);
   }
   return exit_code;
 }
 
-Result<int> run(const Arguments& arguments, Args command) {
+Result<int> run_recorded(const Arguments& arguments, Args command) {
   const launch::HeldSignals signals;
   const track::RunStart start = start_of(arguments, command);
   const auto run = KEDGE_TRY(open_run_if_possible(start, signals));
@@ -168,7 +164,7 @@ Result<int> run(const Arguments& arguments, Args command) {
 
 int run_run(Args args) {
   const auto end = std::ranges::find(args, "--");
-  const auto arguments = parse_or_help(Args(args.begin(), end), kHelp);
+  const auto arguments = parse_or_help(Args(args.begin(), end), kRunHelp);
   if (!arguments) {
     return report(arguments.error());
   }
@@ -181,7 +177,7 @@ int run_run(Args args) {
     return report({ErrorKind::Usage, "run needs a program behind --",
                    "for example: kedge run --project digits -- python train.py --lr 0.1"});
   }
-  const auto exit_code = run(**arguments, command);
+  const auto exit_code = run_recorded(**arguments, command);
   return exit_code ? *exit_code : report(exit_code.error());
 }
 

@@ -53,7 +53,7 @@ exchange::EventImages image_of(std::string png) {
 }
 
 // What TensorBoard can show of a record that is no curve.
-std::optional<exchange::EventValue> value_of(const track::Record& record, const Path& run) {
+std::optional<exchange::EventValue> event_value_of(const track::Record& record, const Path& run) {
   const auto text = [&](const char* key) { return text_in(record.body, key); };
   if (record.type == "histogram") {
     exchange::EventHistogram histogram{numbers_in(record.body, "edges"),
@@ -94,7 +94,7 @@ Result<void> export_events(const Path& run, const track::History& history, const
     if (record.is_replaced) {
       return;
     }
-    if (auto value = value_of(record, run)) {
+    if (auto value = event_value_of(record, run)) {
       add(record.step, record.time_us, *std::move(value));
     }
   }));

@@ -111,7 +111,7 @@ void print_runs(const std::vector<track::RunSummary>& runs) {
   fmt::print("{}", render_table(rows));
 }
 
-Result<void> ls(Args args) {
+Result<void> list_runs(Args args) {
   const VerbHelp help = {
       .usage = "kedge runs ls [DIR]",
       .text =
@@ -163,7 +163,7 @@ int run_runs(Args args) {
                              "(ls, show, compare, tag, rm)\non a tracking server.",
                          .flags = {}};
   static const std::map<std::string, Result<void> (*)(Args)> kVerbs = {
-      {"ls", ls},           {"show", show_run},     {"compare", compare_runs},
+      {"ls", list_runs},    {"show", show_run},     {"compare", compare_runs},
       {"metrics", metrics}, {"export", export_run}, {"import", import_runs},
       {"tag", tag_run},     {"rm", remove_runs}};
   const auto verb = args.empty() ? kVerbs.end() : kVerbs.find(args.front());

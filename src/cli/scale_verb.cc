@@ -23,7 +23,7 @@
 namespace kedge::cli {
 namespace {
 
-const VerbHelp kHelp = {
+const VerbHelp kScaleHelp = {
     .usage = "kedge scale [CONFIG] [key=value ...] [--ranks 1,2,4] [--steps N]",
     .text =
         "Trains a few steps with several numbers of ranks on this machine and says what they "
@@ -166,7 +166,7 @@ Result<void> scale(const Arguments& arguments, Args args) {
 }  // namespace
 
 int run_scale(Args args) {
-  const auto arguments = parse_or_help(args, kHelp);
+  const auto arguments = parse_or_help(args, kScaleHelp);
   if (!arguments) {
     return report(arguments.error());
   }

@@ -80,7 +80,7 @@ Result<void> copy(Args args, bool is_restore) {
   return fail_for(report.problems);
 }
 
-Result<void> check(Args args) {
+Result<void> check_data(Args args) {
   const VerbHelp help = {
       .usage = "kedge server check",
       .text = "Checks the database and every blob, also while the server runs.",
@@ -113,7 +113,7 @@ Result<void> check(Args args) {
 }  // namespace
 
 int run_server_store(const std::string& word, Args args) {
-  const auto done = word == "check" ? check(args) : copy(args, word == "restore");
+  const auto done = word == "check" ? check_data(args) : copy(args, word == "restore");
   return done ? kExitDone : report(done.error());
 }
 

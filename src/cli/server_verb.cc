@@ -24,7 +24,7 @@ namespace {
 
 constexpr int kDefaultPort = 8080;
 
-const VerbHelp kHelp = {
+const VerbHelp kServerHelp = {
     .usage = "kedge server [options]\n       kedge server backup FOLDER | restore BACKUP | check",
     .text =
         "Keeps runs and shows them: the API, and the web page at the same address. Stops on "
@@ -142,13 +142,13 @@ void print_start(const server::Server& server, const server::ServerOptions& opti
 }
 
 Result<void> serve(Args args) {
-  const auto arguments = KEDGE_TRY(parse_or_help(args, kHelp));
+  const auto arguments = KEDGE_TRY(parse_or_help(args, kServerHelp));
   if (!arguments) {
     return {};
   }
   if (!arguments->positionals().empty() || !arguments->overrides().empty()) {
     return fail(ErrorKind::Usage, "server takes options, or one of backup, restore, check",
-                fmt::format("usage: {}", kHelp.usage));
+                fmt::format("usage: {}", kServerHelp.usage));
   }
   const auto options = KEDGE_TRY(server_options(*arguments));
   const StopSignals signals;

@@ -58,7 +58,7 @@ std::vector<std::string> overrides_for_training(const Arguments& arguments) {
   return overrides;
 }
 
-nlohmann::json json_of(const KnownWork& known, const std::vector<launch::Advice>& lines) {
+nlohmann::json advice_json(const KnownWork& known, const std::vector<launch::Advice>& lines) {
   nlohmann::json json = {{"estimate_s", nullptr}, {"speeds", nlohmann::json::array()}};
   if (known.estimate) {
     json["estimate_s"] = known.estimate->task_s;
@@ -110,7 +110,7 @@ Result<int> show_advice(const Arguments& arguments, Args command, const launch::
   }
   const auto lines = KEDGE_TRY(launch::advise(spec, launcher.name(), facts));
   if (arguments.has("--json")) {
-    print_json(json_of(known, lines));
+    print_json(advice_json(known, lines));
     return kExitDone;
   }
   for (const launch::Advice& line : lines) {

@@ -65,7 +65,7 @@ Result<std::vector<launch::SetStep>> steps_to_submit(const Arguments& arguments)
   return steps;
 }
 
-nlohmann::json json_of(const launch::JobRecord& record) {
+nlohmann::json record_json(const launch::JobRecord& record) {
   return {{"job", record.key},
           {"name", record.spec.name},
           {"scheduler", record.launcher},
@@ -114,7 +114,7 @@ Result<int> submit_steps(const Arguments& arguments, const launch::JobBook& book
   for (const launch::JobRecord& record : records) {
     say("kedge: job {} ({}) is {} {}", record.key, record.spec.name, record.launcher,
         record.last().id);
-    all.push_back(json_of(record));
+    all.push_back(record_json(record));
     if (!arguments.has("--json")) {
       fmt::print("{}\n", record.key);
     }

@@ -23,7 +23,7 @@
 namespace kedge::cli {
 namespace {
 
-const VerbHelp kHelp = {
+const VerbHelp kSubmitHelp = {
     .usage =
         "kedge submit [CONFIG] [key=value ...] [options]      train a config\n"
         "       kedge submit DAG [job.key=value ...] [options]       steps that wait for each "
@@ -152,8 +152,8 @@ Result<int> become_shell(const launch::Launcher& launcher, const launch::JobSpec
 }
 
 // Only now that all is known to be sound: a sweep is a folder.
-Result<void> make_sweep(const Arguments& arguments, Args command,
-                        std::vector<launch::JobSpec>& specs) {
+Result<void> make_sweep_to_submit(const Arguments& arguments, Args command,
+                                  std::vector<launch::JobSpec>& specs) {
   const auto& words = arguments.positionals();
   if (command.empty() && !words.empty() && is_sweep(words.front(), arguments)) {
     specs = KEDGE_TRY(specs_to_submit(arguments, command, false));
@@ -182,7 +182,7 @@ Result<int> submit(const Arguments& arguments, Args command) {
   }
   if (!is_dry) {
     KEDGE_TRY(launcher->check_here());
-    KEDGE_TRY(make_sweep(arguments, command, specs));
+    KEDGE_TRY(make_sweep_to_submit(arguments, command, specs));
     specs.back().estimate_s = estimate_s;
   }
   if (specs.size() > 1 && launcher->takes_sets()) {
@@ -195,7 +195,7 @@ Result<int> submit(const Arguments& arguments, Args command) {
 }  // namespace
 
 const VerbHelp& submit_help() {
-  return kHelp;
+  return kSubmitHelp;
 }
 
 void print_rendering(const launch::Rendering& rendering, const Path& folder) {
@@ -208,7 +208,7 @@ void print_rendering(const launch::Rendering& rendering, const Path& folder) {
 
 int run_submit(Args args) {
   const auto end = std::ranges::find(args, "--");
-  const auto arguments = parse_or_help(Args(args.begin(), end), kHelp);
+  const auto arguments = parse_or_help(Args(args.begin(), end), kSubmitHelp);
   if (!arguments) {
     return report(arguments.error());
   }

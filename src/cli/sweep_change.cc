@@ -20,13 +20,13 @@
 namespace kedge::cli {
 namespace {
 
-struct Word {
+struct ControlWord {
   std::string_view name;
   std::string_view text;
   sweep::SweepState state;
 };
 
-constexpr Word kWords[] = {
+constexpr ControlWord kWords[] = {
     {"stop", "No more trials are handed out; those that run go on to their end.",
      sweep::SweepState::Stopped},
     {"pause", "No trials are handed out until `kedge sweep resume`; those that run go on.",
@@ -36,7 +36,7 @@ constexpr Word kWords[] = {
      sweep::SweepState::Cancelled},
 };
 
-Result<void> retry(const Arguments& arguments) {
+Result<void> retry_trials(const Arguments& arguments) {
   const auto sweep = KEDGE_TRY(open_sweep_of(arguments));
   const bool all_failed = arguments.has("--failed");
   std::set<std::int64_t> numbers;
@@ -133,7 +133,7 @@ int with_arguments(Args args, const VerbHelp& help, Act act) {
 }  // namespace
 
 int run_sweep_control(const std::string& word, Args args) {
-  const Word* meant = kWords;
+  const ControlWord* meant = kWords;
   while (meant->name != word) {
     ++meant;
   }
@@ -162,7 +162,7 @@ int run_sweep_retry(Args args) {
                                    kServerFlag,
                                    kTokenFlag,
                                    kSweepDirFlag}},
-                        retry);
+                        retry_trials);
 }
 
 int run_sweep_merge(Args args) {

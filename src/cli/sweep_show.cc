@@ -47,8 +47,8 @@ std::string render_counts(const std::map<TrialState, std::int64_t>& counts) {
 }
 
 // Running until all that is expected has ended.
-std::string state_of(const sweep::Sweep& sweep, const sweep::Control& control,
-                     const std::vector<sweep::TrialView>& trials) {
+std::string state_of_sweep(const sweep::Sweep& sweep, const sweep::Control& control,
+                           const std::vector<sweep::TrialView>& trials) {
   const auto expected = search::expected_runs(sweep.plan());
   // What is still paused then has not earned more.
   const bool has_ended = std::ranges::all_of(trials, [](const sweep::TrialView& view) {
@@ -64,10 +64,10 @@ std::string render_metric(const std::optional<double>& value) {
   return value ? fmt::format("{:.6g}", *value) : "";
 }
 
-Result<void> show(const Arguments& arguments, sweep::Sweep& sweep) {
+Result<void> show_sweep(const Arguments& arguments, sweep::Sweep& sweep) {
   const auto trials = KEDGE_TRY(sweep.read_trials());
   const auto control = KEDGE_TRY(sweep.read_control());
-  const std::string state = state_of(sweep, control, trials);
+  const std::string state = state_of_sweep(sweep, control, trials);
   const auto expected = search::expected_runs(sweep.plan());
   if (arguments.has("--json")) {
     nlohmann::json json = {{"id", sweep.facts().id},
@@ -110,14 +110,14 @@ Result<void> show(const Arguments& arguments, sweep::Sweep& sweep) {
   return {};
 }
 
-nlohmann::json describe(const sweep::Sweep& sweep, const sweep::Control& control,
-                        const std::vector<sweep::TrialView>& trials) {
+nlohmann::json describe_sweep(const sweep::Sweep& sweep, const sweep::Control& control,
+                              const std::vector<sweep::TrialView>& trials) {
   const auto order = sweep::rank_trials(sweep.plan().metric, trials);
   nlohmann::json json = {{"id", sweep.facts().id},
                          {"name", sweep.facts().name},
                          {"project", sweep.facts().project},
                          {"method", sweep.plan().method},
-                         {"state", state_of(sweep, control, trials)},
+                         {"state", state_of_sweep(sweep, control, trials)},
                          {"trials", trials.size()},
                          {"created", sweep.facts().created}};
   json["best"] = nullptr;
@@ -142,7 +142,7 @@ Result<nlohmann::json> list_sweeps(const Arguments& arguments) {
       warn("{}", trials ? control.error().message : trials.error().message);
       continue;
     }
-    list.push_back(describe(**folder, *control, *trials));
+    list.push_back(describe_sweep(**folder, *control, *trials));
   }
   return list;
 }
@@ -197,7 +197,7 @@ int run_sweep_show(Args args) {
                     {.usage = "kedge sweep show ID [options]",
                      .text = "A sweep and its trials, the best first.",
                      .flags = {kServerFlag, kTokenFlag, kSweepDirFlag, kJsonFlag}},
-                    show);
+                    show_sweep);
 }
 
 int run_sweep_export(Args args) {

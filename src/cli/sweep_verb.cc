@@ -28,7 +28,7 @@
 namespace kedge::cli {
 namespace {
 
-const VerbHelp kHelp = {
+const VerbHelp kSweepHelp = {
     .usage =
         "kedge sweep FILE [options]\n"
         "       kedge sweep ls|show|best|export|stop|pause|resume|cancel|retry|merge ...",
@@ -52,7 +52,7 @@ const VerbHelp kHelp = {
               {"--dry-run", "", "say how many runs there would be, and make nothing"},
               kJsonFlag}};
 
-Result<sweep::NewSweep> describe(const Arguments& arguments) {
+Result<sweep::NewSweep> describe_new_sweep(const Arguments& arguments) {
   if (arguments.positionals().size() != 1) {
     return fail(ErrorKind::Usage, "sweep needs one file", "for example: kedge sweep sweep.yaml");
   }
@@ -164,8 +164,8 @@ std::vector<std::string> agent_words(const Arguments& arguments, const sweep::Sw
 }
 
 // Runs the first trial alone and says what that makes of the whole: it counts, so nothing is lost.
-Result<int> probe(const std::vector<std::string>& words, sweep::Sweep& sweep, std::int64_t agents,
-                  const launch::HeldSignals& signals) {
+Result<int> probe_sweep(const std::vector<std::string>& words, sweep::Sweep& sweep,
+                        std::int64_t agents, const launch::HeldSignals& signals) {
   std::vector<std::string> one = words;
   one.insert(one.end(), {"--count", "1"});
   const int exit_code = KEDGE_TRY(sweep::run_local_agents(one, 1, signals));
@@ -180,7 +180,7 @@ Result<int> probe(const std::vector<std::string>& words, sweep::Sweep& sweep, st
 }
 
 Result<int> start(const Arguments& arguments) {
-  sweep::NewSweep sweep = KEDGE_TRY(describe(arguments));
+  sweep::NewSweep sweep = KEDGE_TRY(describe_new_sweep(arguments));
   const std::int64_t agents = KEDGE_TRY(arguments.number("--agents", 1));
   const auto plan = KEDGE_TRY(sweep::read_plan(sweep.text, sweep.file_name, sweep.is_table));
   for (const std::string& warning : plan.warnings) {
@@ -211,7 +211,8 @@ Result<int> start(const Arguments& arguments) {
   }
   const auto words = agent_words(arguments, *made, server);
   if (arguments.has("--probe")) {
-    if (const int exit_code = KEDGE_TRY(probe(words, *made, agents, signals)); exit_code != 0) {
+    if (const int exit_code = KEDGE_TRY(probe_sweep(words, *made, agents, signals));
+        exit_code != 0) {
       return exit_code;
     }
   }
@@ -219,7 +220,7 @@ Result<int> start(const Arguments& arguments) {
 }
 
 int run_start(Args args) {
-  const auto arguments = parse_or_help(args, kHelp);
+  const auto arguments = parse_or_help(args, kSweepHelp);
   if (!arguments) {
     return report(arguments.error());
   }

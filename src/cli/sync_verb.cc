@@ -21,7 +21,7 @@
 namespace kedge::cli {
 namespace {
 
-const VerbHelp kHelp = {
+const VerbHelp kSyncHelp = {
     .usage = "kedge sync [DIR|RUN ...] --server URL",
     .text =
         "Sends run folders to a tracking server: those under DIR (runs), or single ones by folder, "
@@ -194,7 +194,7 @@ Result<int> sync(const Arguments& arguments) {
 }  // namespace
 
 int run_sync(Args args) {
-  const auto arguments = parse_or_help(args, kHelp);
+  const auto arguments = parse_or_help(args, kSyncHelp);
   if (!arguments) {
     return report(arguments.error());
   }
@@ -204,7 +204,7 @@ int run_sync(Args args) {
   if (!(*arguments)->overrides().empty()) {
     return report({ErrorKind::Usage,
                    fmt::format("unexpected word '{}'", (*arguments)->overrides().front()),
-                   fmt::format("usage: {}", kHelp.usage)});
+                   fmt::format("usage: {}", kSyncHelp.usage)});
   }
   const auto exit_code = sync(**arguments);
   return exit_code ? *exit_code : report(exit_code.error());

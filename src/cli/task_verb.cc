@@ -18,11 +18,7 @@
 namespace kedge::cli {
 namespace {
 
-// As shells, env and timeout say it.
-constexpr int kExitCannotStart = 126;
-constexpr int kExitNoProgram = 127;
-
-const VerbHelp kHelp = {
+const VerbHelp kTaskHelp = {
     .usage = "kedge task [options] -- PROGRAM [ARGS ...]",
     .text =
         "What runs inside a job, around its program: `kedge submit` writes it into the job's "
@@ -66,7 +62,7 @@ Result<launch::TaskRun> task_of(const Arguments& arguments, Args command) {
                          .total = KEDGE_TRY(arguments.number("--of", 0))};
 }
 
-Result<int> run_program(const Arguments& arguments, Args command) {
+Result<int> run_task_program(const Arguments& arguments, Args command) {
   if (arguments.has("--each")) {
     return launch::run_shared({.command = {command.begin(), command.end()},
                                .count = KEDGE_TRY(arguments.number("--each", 0)),
@@ -82,7 +78,7 @@ Result<int> run_program(const Arguments& arguments, Args command) {
 
 int run_task(Args args) {
   const auto end = std::ranges::find(args, "--");
-  const auto arguments = parse_or_help(Args(args.begin(), end), kHelp);
+  const auto arguments = parse_or_help(Args(args.begin(), end), kTaskHelp);
   if (!arguments) {
     return report(arguments.error());
   }
@@ -98,7 +94,7 @@ int run_task(Args args) {
     return report({ErrorKind::Usage, "task needs a program behind --",
                    "for example: kedge task --limit 4h --resumable -- python train.py"});
   }
-  const auto exit_code = run_program(**arguments, command);
+  const auto exit_code = run_task_program(**arguments, command);
   if (!exit_code) {
     const int code = report(exit_code.error());
     const bool is_missing = exit_code.error().kind == ErrorKind::NotFound;

@@ -17,9 +17,9 @@ namespace kedge::cli {
 namespace {
 
 // The training's own help, and every complaint about arguments, comes from kedge-train.
-const VerbHelp kHelp = {.usage = "kedge train [CONFIG] [key=value ...]",
-                        .text = "",
-                        .flags = {kConfigFlag, {"--waits", "", ""}}};
+const VerbHelp kTrainHelp = {.usage = "kedge train [CONFIG] [key=value ...]",
+                             .text = "",
+                             .flags = {kConfigFlag, {"--waits", "", ""}}};
 
 bool asks_for_help(Args args) {
   for (const std::string& arg : args) {
@@ -74,7 +74,7 @@ int run_train_ranks(Args args) {
   if (asks_for_help(args) || launch::find_environment_variable("RANK")) {
     return run_in_kedge_train("train", args);
   }
-  const auto arguments = Arguments::parse(args, kHelp);
+  const auto arguments = Arguments::parse(args, kTrainHelp);
   const auto config = arguments ? load_config_of(*arguments) : std::unexpected(arguments.error());
   // Who has one rank here may still be one of many: kedge-train looks.
   if (!config || ((*config)->dist.ranks == 1 && (*config)->dist.nodes == 1)) {

@@ -8,6 +8,10 @@ namespace kedge::cli {
 
 using Args = std::span<const std::string>;
 
+// As shells, env and timeout say it.
+inline constexpr int kExitCannotStart = 126;
+inline constexpr int kExitNoProgram = 127;
+
 int run_agent(Args args);
 int run_artifact(Args args);
 int run_cancel(Args args);
