@@ -152,7 +152,7 @@ class Adafactor : public ForeachOptimizer {
   }
 };
 
-const Optimizers::Add kAdd({
+const Optimizers::Add kAddAdafactor({
     .name = "adafactor",
     .summary = "Adam's second moment in rows and columns, little memory, decoupled decay "
                "(constants as torch.optim.Adafactor's)",

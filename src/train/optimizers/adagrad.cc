@@ -26,7 +26,7 @@ class Adagrad : public ForeachOptimizer {
   double eps_;
 };
 
-const Optimizers::Add kAdd({
+const Optimizers::Add kAddAdagrad({
     .name = "adagrad",
     .summary = "gradients over the root of the sum of all their squares, with L2 decay",
     .make = [](const config::OptimizerConfig& config, const ParameterGroups& groups)

@@ -26,7 +26,7 @@ class Lion : public ForeachOptimizer {
   config::OptimizerConfig config_;
 };
 
-const Optimizers::Add kAdd({
+const Optimizers::Add kAddLion({
     .name = "lion",
     .summary = "the sign of an interpolated momentum, decoupled decay (the authors advise "
                "beta2=0.99 and a rate 3 to 10 times below AdamW's)",

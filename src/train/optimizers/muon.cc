@@ -176,7 +176,7 @@ Result<std::unique_ptr<Optimizer>> make_muon(const config::OptimizerConfig& conf
                                 has_own_rate ? config.rest_lr / config.lr : 1);
 }
 
-const Optimizers::Add kAdd({
+const Optimizers::Add kAddMuon({
     .name = "muon",
     .summary = "orthogonalized Nesterov momentum for hidden matrices and convolutions; AdamW or "
                "SGD for vectors, embeddings and the head",

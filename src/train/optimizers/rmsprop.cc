@@ -38,7 +38,7 @@ class RmsProp : public ForeachOptimizer {
   config::OptimizerConfig config_;
 };
 
-const Optimizers::Add kAdd({
+const Optimizers::Add kAddRmsProp({
     .name = "rmsprop",
     .summary = "gradients over the root of their running mean square, with momentum and L2 decay",
     .make = [](const config::OptimizerConfig& config, const ParameterGroups& groups)

@@ -58,7 +58,7 @@ class Sgd : public ForeachOptimizer {
   config::OptimizerConfig config_;
 };
 
-const Optimizers::Add kAdd({
+const Optimizers::Add kAddSgd({
     .name = "sgd",
     .summary = "stochastic gradient descent with momentum, Nesterov momentum and L2 decay",
     .make = [](const config::OptimizerConfig& config,

@@ -22,7 +22,7 @@ class Cosine : public Schedule {
   std::int64_t length_;
 };
 
-const Schedules::Add kAdd({
+const Schedules::Add kAddCosine({
     .name = "cosine",
     .summary = "half a cosine from 1 down to floor over length, then floor",
     .make = [](const config::ScheduleConfig& config,

@@ -16,7 +16,7 @@ class Exponential : public Schedule {
   double gamma_;
 };
 
-const Schedules::Add kAdd({
+const Schedules::Add kAddExponential({
     .name = "exponential",
     .summary = "times gamma every unit",
     .make = [](const config::ScheduleConfig& config,

@@ -20,7 +20,7 @@ class InverseSqrt : public Schedule {
   double scale_;
 };
 
-const Schedules::Add kAdd({
+const Schedules::Add kAddInverseSqrt({
     .name = "inverse_sqrt",
     .summary = "sqrt(w / (w + t)) after a warm-up of w units (w = 1 without one)",
     .make = [](const config::ScheduleConfig& config,

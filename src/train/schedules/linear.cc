@@ -20,7 +20,7 @@ class Linear : public Schedule {
   std::int64_t length_;
 };
 
-const Schedules::Add kAdd({
+const Schedules::Add kAddLinear({
     .name = "linear",
     .summary = "a line from 1 down to floor over length, then floor",
     .make = [](const config::ScheduleConfig& config,

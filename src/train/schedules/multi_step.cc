@@ -24,7 +24,7 @@ class MultiStep : public Schedule {
   std::vector<std::int64_t> milestones_;
 };
 
-const Schedules::Add kAdd({
+const Schedules::Add kAddMultiStep({
     .name = "multi_step",
     .summary = "times gamma at each of milestones, counted from the end of the warm-up",
     .make = [](const config::ScheduleConfig& config,

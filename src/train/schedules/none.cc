@@ -10,7 +10,7 @@ class Constant : public Schedule {
   double factor(std::int64_t /*t*/) const override { return 1; }
 };
 
-const Schedules::Add kAdd({
+const Schedules::Add kAddNone({
     .name = "none",
     .summary = "the same rate throughout",
     .make = [](const config::ScheduleConfig& /*config*/, const Horizon& /*horizon*/)

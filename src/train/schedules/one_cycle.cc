@@ -36,7 +36,7 @@ class OneCycle : public Schedule {
   double last_;
 };
 
-const Schedules::Add kAdd({
+const Schedules::Add kAddOneCycle({
     .name = "one_cycle",
     .summary = "up from 1 / div_factor to 1, then down to nothing, in cosine shape; momentum is "
                "not cycled",

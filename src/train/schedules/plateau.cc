@@ -69,7 +69,7 @@ class Plateau : public Schedule {
   std::optional<double> best_;
 };
 
-const Schedules::Add kAdd({
+const Schedules::Add kAddPlateau({
     .name = "plateau",
     .summary = "times gamma, down to floor, when metric has not improved for patience validations",
     .make = [](const config::ScheduleConfig& config, const Horizon& /*horizon*/)

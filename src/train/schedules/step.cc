@@ -20,7 +20,7 @@ class Step : public Schedule {
   std::int64_t step_size_;
 };
 
-const Schedules::Add kAdd({
+const Schedules::Add kAddStep({
     .name = "step",
     .summary = "times gamma every step_size units",
     .make = [](const config::ScheduleConfig& config, const Horizon& /*horizon*/)
