@@ -5,28 +5,24 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <torch/script.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 
 #include "nn/internal/network.h"
+#include "nn/internal/shape.h"
 #include "nn/torch_error.h"
 
 namespace kedge::nn {
 namespace {
 
 template <typename List>
-NamedTensors listed(const List& tensors) {
+NamedTensors scripted_tensors(const List& tensors) {
   NamedTensors list;
   for (const auto& item : tensors) {
     list.emplace_back(item.name, item.value);
   }
   return without_repeats(std::move(list));
-}
-
-std::string shape_text(at::IntArrayRef shape) {
-  return fmt::format("[{}]", fmt::join(shape.begin(), shape.end(), ", "));
 }
 
 Error wrong_output(const Path& file, const std::string& got, at::IntArrayRef expected) {
@@ -77,11 +73,11 @@ at::Tensor ScriptModel::forward(const at::Tensor& input) {
 }
 
 NamedTensors ScriptModel::parameters() const {
-  return listed(module_->named_parameters());
+  return scripted_tensors(module_->named_parameters());
 }
 
 NamedTensors ScriptModel::buffers() const {
-  return listed(module_->named_buffers());
+  return scripted_tensors(module_->named_buffers());
 }
 
 void ScriptModel::set_training(bool is_training) {

@@ -12,6 +12,7 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
+#include "nn/internal/shape.h"
 #include "nn/internal/weight_names.h"
 #include "nn/tensor_view.h"
 
@@ -30,11 +31,6 @@ std::string first_names(const std::vector<std::string>& names) {
     text += fmt::format(" and {} more", names.size() - shown);
   }
   return text;
-}
-
-template <typename Shape>
-std::string shape_text(const Shape& shape) {
-  return fmt::format("[{}]", fmt::join(shape.begin(), shape.end(), ", "));
 }
 
 // GPT-2's original layers keep their weights as [in, out].

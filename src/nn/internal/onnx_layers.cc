@@ -83,7 +83,7 @@ Result<Values> conv2d(OnnxOp& op) {
 }
 
 // batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn)
-Result<Values> batch_norm(OnnxOp& op) {
+Result<Values> convert_batch_norm(OnnxOp& op) {
   if (KEDGE_TRY(op.flag(5))) {
     return op.refuse("in training");
   }
@@ -108,7 +108,7 @@ Result<Values> relu(OnnxOp& op) {
 }
 
 // max_pool2d(input, kernel, stride, padding, dilation, ceil_mode)
-Result<Values> max_pool(OnnxOp& op) {
+Result<Values> convert_max_pool(OnnxOp& op) {
   const OnnxValue input = KEDGE_TRY(op.tensor(0));
   const Ints kernel = pair_of(KEDGE_TRY(op.integers(1)));
   Ints stride = pair_of(KEDGE_TRY(op.integers(2)));
@@ -157,7 +157,7 @@ Result<Values> maximum(OnnxOp& op) {
 }
 
 // linear(input, weight, bias)
-Result<Values> linear(OnnxOp& op) {
+Result<Values> convert_linear(OnnxOp& op) {
   const OnnxValue input = KEDGE_TRY(op.tensor(0));
   const OnnxValue weight = KEDGE_TRY(op.tensor(1));
   std::string bias;
@@ -285,12 +285,12 @@ const OnnxTranslations& onnx_layers() {
       {"aten::add", add},
       {"aten::addmm", addmm},
       {"aten::amax", maximum},
-      {"aten::batch_norm", batch_norm},
+      {"aten::batch_norm", convert_batch_norm},
       {"aten::conv2d", conv2d},
-      {"aten::linear", linear},
+      {"aten::linear", convert_linear},
       {"aten::log_softmax", log_softmax},
       {"aten::matmul", matmul},
-      {"aten::max_pool2d", max_pool},
+      {"aten::max_pool2d", convert_max_pool},
       {"aten::mul", mul},
       {"aten::relu", relu},
       {"aten::softmax", softmax},

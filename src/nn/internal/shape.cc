@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace kedge::nn {
 
@@ -74,6 +75,10 @@ Result<void> require_heads_divide(std::string_view model, std::int64_t width, st
                     heads * std::max<std::int64_t>(1, width / std::max<std::int64_t>(1, heads))));
   }
   return {};
+}
+
+std::string shape_text(std::span<const std::int64_t> shape) {
+  return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
 }  // namespace kedge::nn

@@ -1,8 +1,9 @@
-// What an architecture asks of its input, checked before any layer is made.
+// Shapes: what an architecture asks of its input, checked before any layer is made.
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "core/result.h"
@@ -37,5 +38,8 @@ Result<ImageSize> size_after(std::string_view model, const Task& task,
 Result<void> require_images(std::string_view model, const Task& task);
 Result<void> require_tokens(std::string_view model, const Task& task);
 Result<void> require_heads_divide(std::string_view model, std::int64_t width, std::int64_t heads);
+
+// As messages show it: [2, 10].
+std::string shape_text(std::span<const std::int64_t> shape);
 
 }  // namespace kedge::nn

@@ -29,12 +29,13 @@ class CrossEntropy : public Loss {
   double label_smoothing_;
 };
 
-const Losses::Add kAdd({"cross_entropy",
-                        "softmax cross-entropy on raw scores; loss.label_smoothing; class numbers "
-                        "or soft targets",
-                        [](const config::LossConfig& config) -> Result<std::unique_ptr<Loss>> {
-                          return std::make_unique<CrossEntropy>(config);
-                        }});
+const Losses::Add kAddCrossEntropy(
+    {"cross_entropy",
+     "softmax cross-entropy on raw scores; loss.label_smoothing; class numbers "
+     "or soft targets",
+     [](const config::LossConfig& config) -> Result<std::unique_ptr<Loss>> {
+       return std::make_unique<CrossEntropy>(config);
+     }});
 
 }  // namespace
 }  // namespace kedge::nn

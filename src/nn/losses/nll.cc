@@ -22,13 +22,14 @@ class Nll : public Loss {
   }
 };
 
-const Losses::Add kAdd({"nll",
-                        "negative log-likelihood for networks that end in log_softmax (mnistnet); "
-                        "equals cross_entropy without smoothing",
-                        [](const config::LossConfig& config) -> Result<std::unique_ptr<Loss>> {
-                          KEDGE_TRY(require_no_smoothing("nll", config));
-                          return std::make_unique<Nll>();
-                        }});
+const Losses::Add kAddNll(
+    {"nll",
+     "negative log-likelihood for networks that end in log_softmax (mnistnet); "
+     "equals cross_entropy without smoothing",
+     [](const config::LossConfig& config) -> Result<std::unique_ptr<Loss>> {
+       KEDGE_TRY(require_no_smoothing("nll", config));
+       return std::make_unique<Nll>();
+     }});
 
 }  // namespace
 }  // namespace kedge::nn

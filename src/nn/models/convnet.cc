@@ -9,12 +9,13 @@
 namespace kedge::nn {
 namespace {
 
-constexpr Window kConv{.kernel = 5, .stride = 1, .padding = 2};
-constexpr std::array kWindows{kConv, kPool2, kConv, kPool2};
+constexpr Window kConvNetConv{.kernel = 5, .stride = 1, .padding = 2};
+constexpr std::array kConvNetWindows{kConvNetConv, kPool2, kConvNetConv, kPool2};
 
 torch::nn::Sequential stage(std::int64_t in, std::int64_t out) {
   return torch::nn::Sequential(
-      torch::nn::Conv2d(torch::nn::Conv2dOptions(in, out, kConv.kernel).padding(kConv.padding)),
+      torch::nn::Conv2d(
+          torch::nn::Conv2dOptions(in, out, kConvNetConv.kernel).padding(kConvNetConv.padding)),
       BatchNorm2d(out), torch::nn::ReLU(torch::nn::ReLUOptions().inplace(true)),
       torch::nn::MaxPool2d(kPool2.kernel));
 }
@@ -37,16 +38,17 @@ class ConvNet : public Network {
   torch::nn::Linear fc_{nullptr};
 };
 
-Result<std::unique_ptr<Model>> make(const config::ModelConfig& /*config*/, const Task& task) {
+Result<std::unique_ptr<Model>> make_convnet(const config::ModelConfig& /*config*/,
+                                            const Task& task) {
   KEDGE_TRY(require_images("convnet", task));
-  const ImageSize last = KEDGE_TRY(size_after("convnet", task, kWindows));
+  const ImageSize last = KEDGE_TRY(size_after("convnet", task, kConvNetWindows));
   return make_network_model(std::make_shared<ConvNet>(task, last), "fc.");
 }
 
-const Models::Add kAdd({"convnet",
-                        "2 convolutions (16-32) with BatchNorm and 1 linear layer (29,034 "
-                        "parameters at 28x28)",
-                        make});
+const Models::Add kAddConvNet({"convnet",
+                               "2 convolutions (16-32) with BatchNorm and 1 linear layer (29,034 "
+                               "parameters at 28x28)",
+                               make_convnet});
 
 }  // namespace
 }  // namespace kedge::nn

@@ -25,7 +25,7 @@ struct GptShape {
   double dropout = 0.0;
 };
 
-constexpr double kInitStd = 0.02;
+constexpr double kGptInitStd = 0.02;
 
 class GptAttention : public torch::nn::Module {
  public:
@@ -126,13 +126,13 @@ class Gpt : public Network {
   void init_weights(std::int64_t layers) {
     const torch::NoGradGuard no_grad;
     // Two sums a block go into the residual stream; their variance must not grow with depth.
-    const double residual_std = kInitStd / std::sqrt(2.0 * static_cast<double>(layers));
+    const double residual_std = kGptInitStd / std::sqrt(2.0 * static_cast<double>(layers));
     for (const auto& item : named_modules({}, /*include_self=*/false)) {
       if (const auto* embedding = item.value()->as<torch::nn::Embedding>()) {
-        torch::nn::init::normal_(embedding->weight, 0, kInitStd);
+        torch::nn::init::normal_(embedding->weight, 0, kGptInitStd);
       } else if (const auto* linear = item.value()->as<torch::nn::Linear>()) {
         const bool is_residual = item.key().ends_with("c_proj");
-        torch::nn::init::normal_(linear->weight, 0, is_residual ? residual_std : kInitStd);
+        torch::nn::init::normal_(linear->weight, 0, is_residual ? residual_std : kGptInitStd);
         torch::nn::init::zeros_(linear->bias);
       }
     }
@@ -145,7 +145,7 @@ class Gpt : public Network {
   torch::nn::LayerNorm ln_f_{nullptr};
 };
 
-Models::Entry entry(std::string_view name, GptShape own, std::string_view summary) {
+Models::Entry gpt_entry(std::string_view name, GptShape own, std::string_view summary) {
   return {
       name, summary,
       [=](const config::ModelConfig& config, const Task& task) -> Result<std::unique_ptr<Model>> {
@@ -162,16 +162,17 @@ Models::Entry entry(std::string_view name, GptShape own, std::string_view summar
       }};
 }
 
-const Models::Add kAddNano(entry("gpt-nano", {.layers = 3, .heads = 3, .width = 48},
-                                 "GPT-2 layout, 3 layers of width 48 with 3 heads"));
-const Models::Add kAddMicro(entry("gpt-micro", {.layers = 4, .heads = 4, .width = 128},
-                                  "GPT-2 layout, 4 layers of width 128 with 4 heads"));
-const Models::Add kAddMini(entry("gpt-mini", {.layers = 6, .heads = 6, .width = 192},
-                                 "GPT-2 layout, 6 layers of width 192 with 6 heads"));
-const Models::Add kAddGpt2(entry("gpt2", {.layers = 12, .heads = 12, .width = 768},
-                                 "GPT-2, 12 layers of width 768 with 12 heads (124.4 M parameters "
-                                 "with 50257 tokens and context 1024)"));
-const TakesDropout kTakesDropout({"gpt-nano", "gpt-micro", "gpt-mini", "gpt2"});
+const Models::Add kAddNano(gpt_entry("gpt-nano", {.layers = 3, .heads = 3, .width = 48},
+                                     "GPT-2 layout, 3 layers of width 48 with 3 heads"));
+const Models::Add kAddMicro(gpt_entry("gpt-micro", {.layers = 4, .heads = 4, .width = 128},
+                                      "GPT-2 layout, 4 layers of width 128 with 4 heads"));
+const Models::Add kAddMini(gpt_entry("gpt-mini", {.layers = 6, .heads = 6, .width = 192},
+                                     "GPT-2 layout, 6 layers of width 192 with 6 heads"));
+const Models::Add kAddGpt2(
+    gpt_entry("gpt2", {.layers = 12, .heads = 12, .width = 768},
+              "GPT-2, 12 layers of width 768 with 12 heads (124.4 M parameters "
+              "with 50257 tokens and context 1024)"));
+const TakesDropout kGptTakesDropout({"gpt-nano", "gpt-micro", "gpt-mini", "gpt2"});
 
 }  // namespace
 }  // namespace kedge::nn

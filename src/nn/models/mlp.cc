@@ -43,7 +43,7 @@ class Mlp : public Network {
   std::vector<torch::nn::Linear> linears_;
 };
 
-Result<std::unique_ptr<Model>> make(const config::ModelConfig& config, const Task& task) {
+Result<std::unique_ptr<Model>> make_mlp(const config::ModelConfig& config, const Task& task) {
   KEDGE_TRY(require_images("mlp", task));
   for (const std::int64_t width : config.hidden) {
     if (width < 1) {
@@ -56,9 +56,9 @@ Result<std::unique_ptr<Model>> make(const config::ModelConfig& config, const Tas
                             fmt::format("layers.{}.", config.hidden.size()));
 }
 
-const Models::Add kAdd({"mlp", "linear layers with ReLU over the flattened image; model.hidden",
-                        make});
-const TakesDropout kTakesDropout({"mlp"});
+const Models::Add kAddMlp({"mlp", "linear layers with ReLU over the flattened image; model.hidden",
+                           make_mlp});
+const TakesDropout kMlpTakesDropout({"mlp"});
 
 }  // namespace
 }  // namespace kedge::nn

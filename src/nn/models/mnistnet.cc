@@ -9,14 +9,14 @@
 namespace kedge::nn {
 namespace {
 
-constexpr Window kConv{.kernel = 5};
-constexpr std::array kWindows{kConv, kPool2, kConv, kPool2};
+constexpr Window kMnistNetConv{.kernel = 5};
+constexpr std::array kMnistNetWindows{kMnistNetConv, kPool2, kMnistNetConv, kPool2};
 
 class MnistNet : public Network {
  public:
   MnistNet(const Task& task, ImageSize last) {
-    conv1_ = register_module("conv1", torch::nn::Conv2d(task.channels, 20, kConv.kernel));
-    conv2_ = register_module("conv2", torch::nn::Conv2d(20, 50, kConv.kernel));
+    conv1_ = register_module("conv1", torch::nn::Conv2d(task.channels, 20, kMnistNetConv.kernel));
+    conv2_ = register_module("conv2", torch::nn::Conv2d(20, 50, kMnistNetConv.kernel));
     fc1_ = register_module("fc1", torch::nn::Linear(50 * last.area(), 500));
     fc2_ = register_module("fc2", torch::nn::Linear(500, task.classes));
   }
@@ -35,16 +35,18 @@ class MnistNet : public Network {
   torch::nn::Linear fc2_{nullptr};
 };
 
-Result<std::unique_ptr<Model>> make(const config::ModelConfig& /*config*/, const Task& task) {
+Result<std::unique_ptr<Model>> make_mnistnet(const config::ModelConfig& /*config*/,
+                                             const Task& task) {
   KEDGE_TRY(require_images("mnistnet", task));
-  const ImageSize last = KEDGE_TRY(size_after("mnistnet", task, kWindows));
+  const ImageSize last = KEDGE_TRY(size_after("mnistnet", task, kMnistNetWindows));
   return make_network_model(std::make_shared<MnistNet>(task, last), "fc2.");
 }
 
-const Models::Add kAdd({"mnistnet",
-                        "2 convolutions (20-50) and 2 linear layers, ends in log_softmax (431,080 "
-                        "parameters at 28x28)",
-                        make});
+const Models::Add kAddMnistNet(
+    {"mnistnet",
+     "2 convolutions (20-50) and 2 linear layers, ends in log_softmax (431,080 "
+     "parameters at 28x28)",
+     make_mnistnet});
 
 }  // namespace
 }  // namespace kedge::nn

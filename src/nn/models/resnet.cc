@@ -15,7 +15,7 @@ namespace {
 // Images up to this side keep their resolution in the first layers.
 constexpr std::int64_t kCifarStemLargestSide = 64;
 
-torch::nn::Conv2d conv(std::int64_t in, std::int64_t out, Window window) {
+torch::nn::Conv2d conv_without_bias(std::int64_t in, std::int64_t out, Window window) {
   return torch::nn::Conv2d(torch::nn::Conv2dOptions(in, out, window.kernel)
                                .stride(window.stride)
                                .padding(window.padding)
@@ -33,7 +33,7 @@ class Block : public Network {
   Block(BlockShape shape, std::int64_t expansion) {
     const std::int64_t out = shape.width * expansion;
     if (shape.stride != 1 || shape.in != out) {
-      shrink_ = conv(shape.in, out, {.stride = shape.stride});
+      shrink_ = conv_without_bias(shape.in, out, {.stride = shape.stride});
       shrink_norm_ = torch::nn::BatchNorm2d(out);
     }
   }
@@ -64,9 +64,10 @@ class BasicBlock : public Block {
   static constexpr std::int64_t kExpansion = 1;
 
   explicit BasicBlock(BlockShape shape) : Block(shape, kExpansion) {
-    conv1_ = register_module("conv1", conv(shape.in, shape.width, {3, shape.stride, 1}));
+    conv1_ =
+        register_module("conv1", conv_without_bias(shape.in, shape.width, {3, shape.stride, 1}));
     bn1_ = register_module("bn1", torch::nn::BatchNorm2d(shape.width));
-    conv2_ = register_module("conv2", conv(shape.width, shape.width, {3, 1, 1}));
+    conv2_ = register_module("conv2", conv_without_bias(shape.width, shape.width, {3, 1, 1}));
     bn2_ = register_module("bn2", torch::nn::BatchNorm2d(shape.width));
     register_downsample();
   }
@@ -90,11 +91,12 @@ class Bottleneck : public Block {
 
   explicit Bottleneck(BlockShape shape) : Block(shape, kExpansion) {
     const std::int64_t out = shape.width * kExpansion;
-    conv1_ = register_module("conv1", conv(shape.in, shape.width, {}));
+    conv1_ = register_module("conv1", conv_without_bias(shape.in, shape.width, {}));
     bn1_ = register_module("bn1", torch::nn::BatchNorm2d(shape.width));
-    conv2_ = register_module("conv2", conv(shape.width, shape.width, {3, shape.stride, 1}));
+    conv2_ =
+        register_module("conv2", conv_without_bias(shape.width, shape.width, {3, shape.stride, 1}));
     bn2_ = register_module("bn2", torch::nn::BatchNorm2d(shape.width));
-    conv3_ = register_module("conv3", conv(shape.width, out, {}));
+    conv3_ = register_module("conv3", conv_without_bias(shape.width, out, {}));
     bn3_ = register_module("bn3", torch::nn::BatchNorm2d(out));
     register_downsample();
   }
@@ -123,7 +125,7 @@ class ResNet : public Network {
   ResNet(const Depths& depths, bool has_cifar_stem, const Task& task)
       : has_cifar_stem_(has_cifar_stem) {
     const Window stem = has_cifar_stem ? Window{3, 1, 1} : Window{7, 2, 3};
-    conv1_ = register_module("conv1", conv(task.channels, 64, stem));
+    conv1_ = register_module("conv1", conv_without_bias(task.channels, 64, stem));
     bn1_ = register_module("bn1", torch::nn::BatchNorm2d(64));
     std::int64_t in = 64;
     for (std::size_t i = 0; i < depths.size(); ++i) {
@@ -176,7 +178,7 @@ bool has_cifar_stem(const config::ModelConfig& config, const Task& task) {
 }
 
 template <typename BlockType>
-Models::Entry entry(std::string_view name, Depths depths, std::string_view summary) {
+Models::Entry resnet_entry(std::string_view name, Depths depths, std::string_view summary) {
   return {
       name, summary,
       [=](const config::ModelConfig& config, const Task& task) -> Result<std::unique_ptr<Model>> {
@@ -186,15 +188,18 @@ Models::Entry entry(std::string_view name, Depths depths, std::string_view summa
       }};
 }
 
-const Models::Add kAdd18(entry<BasicBlock>("resnet18", {2, 2, 2, 2},
-                                           "ResNet-18, stem imagenet or cifar (11.2 M parameters "
-                                           "with 10 classes)"));
-const Models::Add kAdd34(entry<BasicBlock>("resnet34", {3, 4, 6, 3},
-                                           "ResNet-34, stem imagenet or cifar (21.3 M parameters "
-                                           "with 10 classes)"));
-const Models::Add kAdd50(entry<Bottleneck>("resnet50", {3, 4, 6, 3},
-                                           "ResNet-50, stem imagenet or cifar (23.5 M parameters "
-                                           "with 10 classes)"));
+const Models::Add kAdd18(
+    resnet_entry<BasicBlock>("resnet18", {2, 2, 2, 2},
+                             "ResNet-18, stem imagenet or cifar (11.2 M parameters "
+                             "with 10 classes)"));
+const Models::Add kAdd34(
+    resnet_entry<BasicBlock>("resnet34", {3, 4, 6, 3},
+                             "ResNet-34, stem imagenet or cifar (21.3 M parameters "
+                             "with 10 classes)"));
+const Models::Add kAdd50(
+    resnet_entry<Bottleneck>("resnet50", {3, 4, 6, 3},
+                             "ResNet-50, stem imagenet or cifar (23.5 M parameters "
+                             "with 10 classes)"));
 
 }  // namespace
 }  // namespace kedge::nn

@@ -10,8 +10,9 @@
 namespace kedge::nn {
 namespace {
 
-constexpr Window kConv{.kernel = 3, .stride = 1, .padding = 1};
-constexpr std::array kWindows{kConv, kPool2, kConv, kPool2, kConv, kPool2};
+constexpr Window kSimpleCnnConv{.kernel = 3, .stride = 1, .padding = 1};
+constexpr std::array kSimpleCnnWindows{kSimpleCnnConv, kPool2,         kSimpleCnnConv,
+                                       kPool2,         kSimpleCnnConv, kPool2};
 
 class SimpleCnn : public Network {
  public:
@@ -21,9 +22,9 @@ class SimpleCnn : public Network {
     for (std::size_t i = 0; i < 3; ++i) {
       const std::string number = std::to_string(i + 1);
       convs_[i] = register_module(
-          "conv" + number,
-          torch::nn::Conv2d(
-              torch::nn::Conv2dOptions(channels[i], channels[i + 1], kConv.kernel).padding(1)));
+          "conv" + number, torch::nn::Conv2d(torch::nn::Conv2dOptions(channels[i], channels[i + 1],
+                                                                      kSimpleCnnConv.kernel)
+                                                 .padding(1)));
       if (has_norm_) {
         norms_[i] = register_module("bn" + number, torch::nn::BatchNorm2d(channels[i + 1]));
       }
@@ -52,17 +53,18 @@ class SimpleCnn : public Network {
   torch::nn::Dropout dropout_{nullptr};
 };
 
-Result<std::unique_ptr<Model>> make(const config::ModelConfig& config, const Task& task) {
+Result<std::unique_ptr<Model>> make_simplecnn(const config::ModelConfig& config, const Task& task) {
   KEDGE_TRY(require_images("simplecnn", task));
-  const ImageSize last = KEDGE_TRY(size_after("simplecnn", task, kWindows));
+  const ImageSize last = KEDGE_TRY(size_after("simplecnn", task, kSimpleCnnWindows));
   return make_network_model(std::make_shared<SimpleCnn>(config, task, last), "fc2.");
 }
 
-const Models::Add kAdd({"simplecnn",
-                        "3 convolutions (64-128-256) and 2 linear layers; batch_norm on or off "
-                        "(2.5 M parameters at 32x32)",
-                        make});
-const TakesDropout kTakesDropout({"simplecnn"});
+const Models::Add kAddSimpleCnn(
+    {"simplecnn",
+     "3 convolutions (64-128-256) and 2 linear layers; batch_norm on or off "
+     "(2.5 M parameters at 32x32)",
+     make_simplecnn});
+const TakesDropout kSimpleCnnTakesDropout({"simplecnn"});
 
 }  // namespace
 }  // namespace kedge::nn

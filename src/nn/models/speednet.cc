@@ -24,15 +24,15 @@ constexpr double kNormMomentum = 0.4;
 // scores are sums over the features divided by their number, whatever this is.
 constexpr double kScoreScale = 1.0 / 72;
 constexpr Window kWhiten{.kernel = 2};
-constexpr std::array kWindows{kWhiten, kPool2, kPool2, kPool2};
+constexpr std::array kSpeedNetWindows{kWhiten, kPool2, kPool2, kPool2};
 
-torch::nn::BatchNorm2d norm(std::int64_t channels) {
+torch::nn::BatchNorm2d speed_norm(std::int64_t channels) {
   return torch::nn::BatchNorm2d(
       torch::nn::BatchNorm2dOptions(channels).momentum(kNormMomentum).eps(1e-6));
 }
 
 // Its first channels pass on those that come in.
-torch::nn::Conv2d conv(std::int64_t in, std::int64_t out) {
+torch::nn::Conv2d identity_conv(std::int64_t in, std::int64_t out) {
   torch::nn::Conv2d layer(torch::nn::Conv2dOptions(in, out, 3).padding(1).bias(false));
   const torch::NoGradGuard no_grad;
   at::Tensor first = layer->weight.narrow(0, 0, std::min(in, out));
@@ -43,10 +43,10 @@ torch::nn::Conv2d conv(std::int64_t in, std::int64_t out) {
 class SpeedBlock : public Network {
  public:
   SpeedBlock(std::int64_t in, std::int64_t out) {
-    conv1_ = register_module("conv1", conv(in, out));
-    bn1_ = register_module("bn1", norm(out));
-    conv2_ = register_module("conv2", conv(out, out));
-    bn2_ = register_module("bn2", norm(out));
+    conv1_ = register_module("conv1", identity_conv(in, out));
+    bn1_ = register_module("bn1", speed_norm(out));
+    conv2_ = register_module("conv2", identity_conv(out, out));
+    bn2_ = register_module("bn2", speed_norm(out));
   }
 
   at::Tensor forward(const at::Tensor& input) override {
@@ -137,16 +137,18 @@ class SpeedNet : public Network {
   torch::nn::Linear fc_{nullptr};
 };
 
-Result<std::unique_ptr<Model>> make(const config::ModelConfig& /*config*/, const Task& task) {
+Result<std::unique_ptr<Model>> make_speednet(const config::ModelConfig& /*config*/,
+                                             const Task& task) {
   KEDGE_TRY(require_images("speednet", task));
-  KEDGE_TRY(size_after("speednet", task, kWindows));
+  KEDGE_TRY(size_after("speednet", task, kSpeedNetWindows));
   return make_network_model(std::make_shared<SpeedNet>(task), "fc.");
 }
 
-const Models::Add kAdd({"speednet",
-                        "6 convolutions (64-256-256) behind whitened patches, for small images, "
-                        "answers averaged over six views (2.0 M parameters)",
-                        make});
+const Models::Add kAddSpeedNet(
+    {"speednet",
+     "6 convolutions (64-256-256) behind whitened patches, for small images, "
+     "answers averaged over six views (2.0 M parameters)",
+     make_speednet});
 
 }  // namespace
 }  // namespace kedge::nn

@@ -26,9 +26,9 @@ struct VitShape {
 constexpr std::int64_t kSmallImageLargestSide = 64;
 
 constexpr double kNormEps = 1e-6;
-constexpr double kInitStd = 0.02;
+constexpr double kVitInitStd = 0.02;
 
-torch::nn::LayerNorm norm(std::int64_t width) {
+torch::nn::LayerNorm vit_norm(std::int64_t width) {
   return torch::nn::LayerNorm(torch::nn::LayerNormOptions({width}).eps(kNormEps));
 }
 
@@ -76,9 +76,9 @@ class VitMlp : public torch::nn::Module {
 class VitBlock : public torch::nn::Module {
  public:
   explicit VitBlock(const VitShape& shape) {
-    norm1_ = register_module("norm1", norm(shape.width));
+    norm1_ = register_module("norm1", vit_norm(shape.width));
     attention_ = register_module("attn", std::make_shared<VitAttention>(shape));
-    norm2_ = register_module("norm2", norm(shape.width));
+    norm2_ = register_module("norm2", vit_norm(shape.width));
     mlp_ = register_module("mlp", std::make_shared<VitMlp>(shape));
   }
 
@@ -124,7 +124,7 @@ class Vit : public Network {
       blocks_.push_back(std::make_shared<VitBlock>(shape));
       blocks->push_back(blocks_.back());
     }
-    norm_ = register_module("norm", norm(shape.width));
+    norm_ = register_module("norm", vit_norm(shape.width));
     head_ = register_module("head", torch::nn::Linear(shape.width, task.classes));
     init_weights();
   }
@@ -143,10 +143,10 @@ class Vit : public Network {
   void init_weights() {
     const torch::NoGradGuard no_grad;
     torch::nn::init::normal_(cls_token_, 0, 1e-6);
-    torch::nn::init::normal_(pos_embed_, 0, kInitStd);
+    torch::nn::init::normal_(pos_embed_, 0, kVitInitStd);
     for (const auto& module : modules(/*include_self=*/false)) {
       if (const auto* linear = module->as<torch::nn::Linear>()) {
-        torch::nn::init::normal_(linear->weight, 0, kInitStd);
+        torch::nn::init::normal_(linear->weight, 0, kVitInitStd);
         torch::nn::init::zeros_(linear->bias);
       }
     }
@@ -161,7 +161,7 @@ class Vit : public Network {
   torch::nn::Linear head_{nullptr};
 };
 
-Result<std::unique_ptr<Model>> make(const config::ModelConfig& config, const Task& task) {
+Result<std::unique_ptr<Model>> make_vit(const config::ModelConfig& config, const Task& task) {
   KEDGE_TRY(require_images("vit", task));
   VitShape shape;
   const bool is_small = std::max(task.height, task.width) <= kSmallImageLargestSide;
@@ -180,11 +180,11 @@ Result<std::unique_ptr<Model>> make(const config::ModelConfig& config, const Tas
   return make_network_model(std::make_shared<Vit>(shape, task), "head.");
 }
 
-const Models::Add kAdd({"vit",
-                        "small vision transformer, 6 layers of width 192 with 3 heads; "
-                        "model.patch, layers, heads, width",
-                        make});
-const TakesDropout kTakesDropout({"vit"});
+const Models::Add kAddVit({"vit",
+                           "small vision transformer, 6 layers of width 192 with 3 heads; "
+                           "model.patch, layers, heads, width",
+                           make_vit});
+const TakesDropout kVitTakesDropout({"vit"});
 
 }  // namespace
 }  // namespace kedge::nn
