@@ -15,14 +15,12 @@
 namespace kedge::gpu {
 namespace {
 
-constexpr std::int64_t kTile = 64;     // channels of a block of the summing kernels
-constexpr unsigned kSumThreads = 512;  // 8 channels each, 64 rows side by side
 // About two and one for each multiprocessor of a large GPU; more leave more partial sums to add.
 constexpr std::int64_t kStatisticsBlocks = 264;
-constexpr std::int64_t kGradientBlocks = 132;
-constexpr unsigned kThreads = 256;
+constexpr std::int64_t kNormGradientBlocks = 132;
+constexpr unsigned kElementwiseThreads = 256;
 constexpr std::int64_t kRowsOfBlock = 128;  // of the kernels that sum nothing
-constexpr std::int64_t kMostTiles = 256;
+constexpr std::int64_t kMostChannelTiles = 256;
 constexpr int kNone = static_cast<int>(nn::Activation::None);
 
 using torch::autograd::AutogradContext;
@@ -62,7 +60,7 @@ struct Shape {
     const std::int64_t units = is_pooled ? rows / 4 : rows;
     return {.blocks = static_cast<unsigned>(channels / kTile),
             .blocks_y = static_cast<unsigned>((units + kRowsOfBlock - 1) / kRowsOfBlock),
-            .threads = kThreads};
+            .threads = kElementwiseThreads};
   }
 };
 
@@ -95,7 +93,7 @@ at::Tensor apply_affine(NormKernels& kernels, const nn::NormStep& step, const at
   return y;
 }
 
-class NormFunction : public torch::autograd::Function<NormFunction> {
+class BatchNormFunction : public torch::autograd::Function<BatchNormFunction> {
  public:
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& input_bias,
                             const at::Tensor& weight, const at::Tensor& bias,
@@ -139,7 +137,7 @@ class NormFunction : public torch::autograd::Function<NormFunction> {
     const at::Tensor weight_gradient = torch::empty({shape.channels}, floats);
     const at::Tensor bias_gradient = torch::empty({shape.channels}, floats);
     const at::Tensor factors = torch::empty({3, shape.channels}, floats);
-    const Grid grid = shape.sum_grid(kGradientBlocks);
+    const Grid grid = shape.sum_grid(kNormGradientBlocks);
     const at::Tensor partial = make_partial(shape, grid, x.device());
     (*kernels->kind(shape.is_pooled).gradient_sums)(
         grid, x.const_data_ptr(), dy.const_data_ptr(), gate, shape.rows, shape.channels,
@@ -191,7 +189,7 @@ Result<NormKernels> make_norm_kernels(Plugin& plugin) {
                              .gradient = KEDGE_TRY(program.kernel("gradient" + suffix))};
   };
   const auto counters = torch::TensorOptions(torch::kInt).device(plugin.device());
-  return NormKernels{.counters = torch::zeros({kMostTiles}, counters),
+  return NormKernels{.counters = torch::zeros({kMostChannelTiles}, counters),
                      .statistics = KEDGE_TRY(program.kernel("statistics")),
                      .affine_of_running = KEDGE_TRY(program.kernel("affine_of_running")),
                      .plain = KEDGE_TRY(kind("")),
@@ -201,7 +199,7 @@ Result<NormKernels> make_norm_kernels(Plugin& plugin) {
 bool can_norm(const nn::NormStep& step) {
   const at::Tensor& x = step.x;
   return is_fit(x) && step.activation != nn::Activation::GeluTanh && x.size(1) % kTile == 0 &&
-         x.size(1) <= kTile * kMostTiles && x.numel() > 0 &&
+         x.size(1) <= kTile * kMostChannelTiles && x.numel() > 0 &&
          (!step.shortcut.defined() ||
           (is_fit(step.shortcut) && !step.pool && step.activation != nn::Activation::Gelu)) &&
          (!step.pool ||
@@ -223,8 +221,8 @@ at::Tensor batch_norm(NormKernels& kernels, const nn::NormStep& step) {
         static_cast<float>(step.eps));
     return apply_affine(kernels, step, shortcut, affine.const_data_ptr<float>());
   }
-  return NormFunction::apply(step.x, step.input_bias.defined() ? step.input_bias : none,
-                             step.weight, step.bias, shortcut, &kernels, &step);
+  return BatchNormFunction::apply(step.x, step.input_bias.defined() ? step.input_bias : none,
+                                  step.weight, step.bias, shortcut, &kernels, &step);
 }
 
 }  // namespace kedge::gpu

@@ -15,11 +15,11 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-constexpr unsigned kThreads = 256;
+constexpr unsigned kCrossEntropyThreads = 256;
 
 // A block takes a row. The log of the sum of exponentials is kept per thread as (largest, sum of
 // exp(score - largest)), and two such pairs add up to one.
-constexpr char kSource[] = R"cuda(
+constexpr char kCrossEntropySource[] = R"cuda(
 constexpr int kThreads = 256;
 constexpr float kLowest = -3.4e38f;  // below every score that bfloat16 can hold, but infinity
 
@@ -208,7 +208,7 @@ class CrossEntropyFunction : public torch::autograd::Function<CrossEntropyFuncti
     const auto floats = torch::TensorOptions(torch::kFloat).device(scores.device());
     const at::Tensor facts = torch::empty({count, 2}, floats);
     const at::Tensor result = torch::empty({2}, floats);
-    (*kernels->rows)({.blocks = static_cast<unsigned>(count), .threads = kThreads},
+    (*kernels->rows)({.blocks = static_cast<unsigned>(count), .threads = kCrossEntropyThreads},
                      scores.const_data_ptr(), targets.const_data_ptr(), scores.size(1),
                      static_cast<float>(smoothing), facts.mutable_data_ptr());
     (*kernels->mean)({.threads = 1024}, facts.const_data_ptr(), targets.const_data_ptr(), count,
@@ -225,11 +225,11 @@ class CrossEntropyFunction : public torch::autograd::Function<CrossEntropyFuncti
     const at::Tensor& scores = saved[0];
     at::Tensor out = torch::empty_like(scores);
     const at::Tensor upstream = gradients[0].to(at::kFloat);
-    (*kernels->gradient)({.blocks = static_cast<unsigned>(scores.size(0)), .threads = kThreads},
-                         scores.const_data_ptr(), saved[1].const_data_ptr(), scores.size(1),
-                         static_cast<float>(ctx->saved_data["smoothing"].toDouble()),
-                         saved[2].const_data_ptr(), saved[3].const_data_ptr(),
-                         upstream.const_data_ptr(), out.mutable_data_ptr());
+    (*kernels->gradient)(
+        {.blocks = static_cast<unsigned>(scores.size(0)), .threads = kCrossEntropyThreads},
+        scores.const_data_ptr(), saved[1].const_data_ptr(), scores.size(1),
+        static_cast<float>(ctx->saved_data["smoothing"].toDouble()), saved[2].const_data_ptr(),
+        saved[3].const_data_ptr(), upstream.const_data_ptr(), out.mutable_data_ptr());
     return {out, {}, {}, {}};
   }
 };
@@ -237,7 +237,8 @@ class CrossEntropyFunction : public torch::autograd::Function<CrossEntropyFuncti
 }  // namespace
 
 Result<CrossEntropyKernels> make_cross_entropy_kernels(Plugin& plugin) {
-  const Program program = KEDGE_TRY(Program::make(plugin, kCudaPrelude + kSource, "cross_entropy"));
+  const Program program =
+      KEDGE_TRY(Program::make(plugin, kCudaPrelude + kCrossEntropySource, "cross_entropy"));
   return CrossEntropyKernels{.rows = KEDGE_TRY(program.kernel("rows")),
                              .mean = KEDGE_TRY(program.kernel("mean")),
                              .gradient = KEDGE_TRY(program.kernel("gradient")),

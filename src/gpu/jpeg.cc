@@ -12,11 +12,11 @@
 namespace kedge::gpu {
 namespace {
 
-constexpr unsigned kThreads = 256;
+constexpr unsigned kJpegThreads = 256;
 
 // A thread makes one pixel. The weights of smoothing and of colours are libjpeg's (jdsample.c,
 // jdcolor.c), in whole numbers. At the border a sample is its own neighbour.
-constexpr char kSource[] = R"cuda(
+constexpr char kJpegSource[] = R"cuda(
 struct Plane {
   const uint8* samples;
   int height, width;
@@ -93,7 +93,7 @@ std::vector<at::Tensor> make_planes(const data::JpegHeader& header, const at::De
 
 Result<std::unique_ptr<JpegDecoder>> JpegDecoder::make(Plugin& plugin) {
   KEDGE_TRY(plugin.jpeg_version());
-  const Program program = KEDGE_TRY(Program::make(plugin, kCudaPrelude + kSource, "jpeg"));
+  const Program program = KEDGE_TRY(Program::make(plugin, kCudaPrelude + kJpegSource, "jpeg"));
   return std::unique_ptr<JpegDecoder>(
       new JpegDecoder(plugin, KEDGE_TRY(program.kernel("jpeg_colour"))));
 }
@@ -166,11 +166,11 @@ at::Tensor JpegDecoder::colour(const data::JpegHeader& header,
   const auto plane = [&](std::size_t i) {
     return i < planes.size() ? planes[i].const_data_ptr() : nullptr;
   };
-  (*colour_kernel_)(
-      {.blocks = static_cast<unsigned>((pixels + kThreads - 1) / kThreads), .threads = kThreads},
-      plane(0), plane(1), plane(2), static_cast<int>(header.height), static_cast<int>(header.width),
-      static_cast<int>(header.colour_rows), static_cast<int>(header.colour_columns),
-      rgb.mutable_data_ptr());
+  (*colour_kernel_)({.blocks = static_cast<unsigned>((pixels + kJpegThreads - 1) / kJpegThreads),
+                     .threads = kJpegThreads},
+                    plane(0), plane(1), plane(2), static_cast<int>(header.height),
+                    static_cast<int>(header.width), static_cast<int>(header.colour_rows),
+                    static_cast<int>(header.colour_columns), rgb.mutable_data_ptr());
   return rgb;
 }
 

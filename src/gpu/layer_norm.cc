@@ -19,12 +19,12 @@ using torch::autograd::variable_list;
 
 constexpr std::int64_t kPiece = 256;  // columns that a warp holds in eights
 constexpr std::int64_t kMostPieces = 8;
-constexpr unsigned kThreads = 256;
-constexpr std::int64_t kRowsAtOnce = kThreads / 32;
+constexpr unsigned kLayerNormThreads = 256;
+constexpr std::int64_t kLayerNormRowsAtOnce = kLayerNormThreads / 32;
 constexpr std::int64_t kMostBlocks = 528;
 
 // A warp takes a row: lane l holds the columns l * 8 .. l * 8 + 7 of each piece of 256.
-constexpr char kSource[] = R"cuda(
+constexpr char kLayerNormSource[] = R"cuda(
 template <int PIECES>
 struct Row {
   Eight piece[PIECES];
@@ -219,7 +219,9 @@ struct Sizes {
 
   explicit Sizes(const at::Tensor& x) : rows(x.numel() / x.size(-1)), width(x.size(-1)) {}
 
-  std::int64_t blocks_for_rows() const { return (rows + kRowsAtOnce - 1) / kRowsAtOnce; }
+  std::int64_t blocks_for_rows() const {
+    return (rows + kLayerNormRowsAtOnce - 1) / kLayerNormRowsAtOnce;
+  }
 };
 
 struct Saved {
@@ -238,7 +240,7 @@ void run_forward(LayerNormKernels& kernels, const nn::AddNormStep& step, at::Ten
     sum = torch::empty_like(step.x);
   }
   (*kernels.of_width(sizes.width).forward)(
-      {.blocks = static_cast<unsigned>(sizes.blocks_for_rows()), .threads = kThreads},
+      {.blocks = static_cast<unsigned>(sizes.blocks_for_rows()), .threads = kLayerNormThreads},
       step.x.const_data_ptr(),
       has_delta ? step.delta.const_data_ptr() : static_cast<const void*>(nullptr),
       step.weight.const_data_ptr(), step.bias.const_data_ptr(), sizes.rows,
@@ -267,19 +269,20 @@ Gradients run_backward(LayerNormKernels& kernels, const Saved& saved, const at::
                 .delta = has_delta ? torch::empty_like(normed) : at::Tensor(),
                 .weight = sums[0],
                 .bias = sums[1]};
-  (*its.backward)({.blocks = static_cast<unsigned>(blocks), .threads = kThreads},
+  (*its.backward)({.blocks = static_cast<unsigned>(blocks), .threads = kLayerNormThreads},
                   saved.sum.const_data_ptr(), normed.const_data_ptr(),
                   more.defined() ? more.const_data_ptr() : static_cast<const void*>(nullptr),
                   saved.weight.const_data_ptr(), saved.facts.const_data_ptr(), sizes.rows,
                   out.x.mutable_data_ptr(),
                   has_delta ? out.delta.mutable_data_ptr() : static_cast<void*>(nullptr),
                   partial.mutable_data_ptr());
-  (*its.add_up)({.blocks = static_cast<unsigned>(2 * sizes.width / 32), .threads = kThreads},
-                partial.const_data_ptr(), blocks, 2 * sizes.width, sums.mutable_data_ptr());
+  (*its.add_up)(
+      {.blocks = static_cast<unsigned>(2 * sizes.width / 32), .threads = kLayerNormThreads},
+      partial.const_data_ptr(), blocks, 2 * sizes.width, sums.mutable_data_ptr());
   return out;
 }
 
-class NormFunction : public torch::autograd::Function<NormFunction> {
+class LayerNormFunction : public torch::autograd::Function<LayerNormFunction> {
  public:
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
                             const at::Tensor& bias, double eps, LayerNormKernels* kernels) {
@@ -345,7 +348,7 @@ LayerNormKernels::OfWidth& LayerNormKernels::of_width(std::int64_t width) {
   const auto make = [&]() -> Result<OfWidth> {
     const std::string pieces = fmt::format("constexpr int kPieces = {};\n", width / kPiece);
     const Program program =
-        KEDGE_TRY(Program::make(*plugin_, kCudaPrelude + pieces + kSource, "layer_norm"));
+        KEDGE_TRY(Program::make(*plugin_, kCudaPrelude + pieces + kLayerNormSource, "layer_norm"));
     return OfWidth{.forward = KEDGE_TRY(program.kernel("forward")),
                    .backward = KEDGE_TRY(program.kernel("backward")),
                    .add_up = KEDGE_TRY(program.kernel("add_up"))};
@@ -366,7 +369,7 @@ bool can_add_norm(const nn::AddNormStep& step) {
 nn::AddNormed add_norm(LayerNormKernels& kernels, const nn::AddNormStep& step) {
   if (!step.delta.defined()) {
     return {.sum = step.x,
-            .normed = NormFunction::apply(step.x, step.weight, step.bias, step.eps, &kernels)};
+            .normed = LayerNormFunction::apply(step.x, step.weight, step.bias, step.eps, &kernels)};
   }
   const variable_list both =
       AddNormFunction::apply(step.x, step.delta, step.weight, step.bias, step.eps, &kernels);

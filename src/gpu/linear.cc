@@ -18,16 +18,14 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-constexpr std::int64_t kTile = 64;
 constexpr std::int64_t kBlocks = 264;
 constexpr std::int64_t kRowsAtOnce = 64;
-constexpr std::int64_t kMostTiles = 1024;
-constexpr unsigned kThreads = 512;
+constexpr std::int64_t kMostColumnTiles = 1024;
 constexpr std::int64_t kColumnsOfThread = 8;
 constexpr unsigned kGeluThreads = 256;
 constexpr std::int64_t kGeluUnits = 4L * kGeluThreads;  // of a block
 
-constexpr char kSource[] = R"cuda(
+constexpr char kLinearSource[] = R"cuda(
 constexpr float kSlope = 0.79788456f;  // sqrt(2 / pi)
 constexpr float kCube = 0.044715f;
 
@@ -206,7 +204,7 @@ struct Sums {
   Grid grid() const {
     return {.blocks = static_cast<unsigned>(columns / kTile),
             .blocks_y = static_cast<unsigned>(blocks_of_tile()),
-            .threads = kThreads};
+            .threads = kSumThreads};
   }
 };
 
@@ -320,9 +318,9 @@ class LinearThirdsFunction : public torch::autograd::Function<LinearThirdsFuncti
 
 Result<LinearKernels> make_linear_kernels(Plugin& plugin) {
   const Program program =
-      KEDGE_TRY(Program::make(plugin, kCudaPrelude + kSumSource + kSource, "linear"));
+      KEDGE_TRY(Program::make(plugin, kCudaPrelude + kSumSource + kLinearSource, "linear"));
   const auto counters = torch::TensorOptions(torch::kInt).device(plugin.device());
-  return LinearKernels{.counters = torch::zeros({kMostTiles}, counters),
+  return LinearKernels{.counters = torch::zeros({kMostColumnTiles}, counters),
                        .sums = KEDGE_TRY(program.kernel("sums")),
                        .gelu = KEDGE_TRY(program.kernel("gelu_of")),
                        .gelu_sums = KEDGE_TRY(program.kernel("gelu_sums")),
@@ -333,7 +331,7 @@ bool can_linear(const nn::LinearStep& step) {
   const std::int64_t columns = step.weight.size(0);
   return step.x.scalar_type() == at::kBFloat16 && step.x.numel() > 0 &&
          step.weight.scalar_type() == at::kFloat && step.bias.defined() && columns % kTile == 0 &&
-         columns <= kTile * kMostTiles && step.activation != nn::Activation::Relu;
+         columns <= kTile * kMostColumnTiles && step.activation != nn::Activation::Relu;
 }
 
 at::Tensor linear(LinearKernels& kernels, const nn::LinearStep& step) {

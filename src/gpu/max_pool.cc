@@ -11,7 +11,7 @@
 namespace kedge::gpu {
 namespace {
 
-constexpr unsigned kThreads = 256;
+constexpr unsigned kMaxPoolThreads = 256;
 constexpr std::int64_t kChannelsOfThread = 8;
 
 using torch::autograd::AutogradContext;
@@ -19,7 +19,7 @@ using torch::autograd::variable_list;
 
 // A thread takes eight channels of one field. Fields are whole: what is left over at the right and
 // the bottom of an odd image is in none, and its gradient is zero; the field beside it writes that.
-constexpr char kSource[] = R"cuda(
+constexpr char kMaxPoolSource[] = R"cuda(
 struct Images {
   int height, width, channels;
 };
@@ -161,7 +161,8 @@ extern "C" __global__ void image_backward(const bfloat16* x, const bfloat16* y, 
 )cuda";
 
 Grid grid_of(std::int64_t units) {
-  return {.blocks = static_cast<unsigned>((units + kThreads - 1) / kThreads), .threads = kThreads};
+  return {.blocks = static_cast<unsigned>((units + kMaxPoolThreads - 1) / kMaxPoolThreads),
+          .threads = kMaxPoolThreads};
 }
 
 struct Launch {
@@ -247,7 +248,8 @@ class MaxOfImageFunction : public torch::autograd::Function<MaxOfImageFunction> 
 }  // namespace
 
 Result<MaxPoolKernels> make_max_pool_kernels(Plugin& plugin) {
-  const Program program = KEDGE_TRY(Program::make(plugin, kCudaPrelude + kSource, "max_pool"));
+  const Program program =
+      KEDGE_TRY(Program::make(plugin, kCudaPrelude + kMaxPoolSource, "max_pool"));
   return MaxPoolKernels{.forward = KEDGE_TRY(program.kernel("forward")),
                         .backward = KEDGE_TRY(program.kernel("backward")),
                         .image_forward = KEDGE_TRY(program.kernel("image_forward")),

@@ -9,10 +9,10 @@
 namespace kedge::gpu {
 namespace {
 
-constexpr unsigned kThreads = 256;
+constexpr unsigned kPlaceThreads = 256;
 
 // A block makes one image. The output's strides let one kernel write both memory layouts.
-constexpr char kSource[] = R"cuda(
+constexpr char kPlaceSource[] = R"cuda(
 struct Colours {  // data/placement.h
   int order;
   float brightness, contrast, saturation;
@@ -203,7 +203,8 @@ PLACE(place_double, double)
 }  // namespace
 
 Result<PlaceImages> PlaceImages::make(Plugin& plugin) {
-  const Program program = KEDGE_TRY(Program::make(plugin, kCudaPrelude + kSource, "place_images"));
+  const Program program =
+      KEDGE_TRY(Program::make(plugin, kCudaPrelude + kPlaceSource, "place_images"));
   PlaceImages place;
   place.to_float_ = KEDGE_TRY(program.kernel("place_float"));
   place.to_bfloat16_ = KEDGE_TRY(program.kernel("place_bfloat16"));
@@ -226,7 +227,7 @@ Kernel& PlaceImages::kernel_for(at::ScalarType type) {
 void PlaceImages::operator()(const at::Tensor& pixels_NHWC, const at::Tensor& placements,
                              const Normalise& normalise, at::Tensor& out_BCHW) {
   Kernel& kernel = kernel_for(out_BCHW.scalar_type());
-  kernel({.blocks = static_cast<unsigned>(out_BCHW.size(0)), .threads = kThreads},
+  kernel({.blocks = static_cast<unsigned>(out_BCHW.size(0)), .threads = kPlaceThreads},
          pixels_NHWC.const_data_ptr(), static_cast<int>(pixels_NHWC.size(1)),
          static_cast<int>(pixels_NHWC.size(2)), static_cast<int>(pixels_NHWC.size(3)),
          placements.const_data_ptr(), normalise.scale.const_data_ptr(),

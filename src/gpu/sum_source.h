@@ -4,9 +4,13 @@
 // up in a fixed order, so that results never vary.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace kedge::gpu {
+
+inline constexpr std::int64_t kTile = 64;     // channels of a block of the summing kernels
+inline constexpr unsigned kSumThreads = 512;  // 8 channels each, 64 rows side by side
 
 inline const std::string kSumSource = R"cuda(
 constexpr int kLanes = 8;           // threads across a tile of 64 channels

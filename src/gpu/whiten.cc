@@ -15,14 +15,14 @@ namespace {
 
 constexpr std::int64_t kInputs = 3;
 constexpr std::int64_t kOutputs = 8 * kInputs;
-constexpr unsigned kThreads = 256;
-constexpr std::int64_t kGradientBlocks = 528;  // a few for each multiprocessor of a large GPU
+constexpr unsigned kWhitenThreads = 256;
+constexpr std::int64_t kWhitenGradientBlocks = 528;  // a few for each multiprocessor of a large GPU
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 // A thread makes all 24 outputs of a pixel. Weights are [output][channel][y][x], in shared memory.
-constexpr char kSource[] = R"cuda(
+constexpr char kWhitenSource[] = R"cuda(
 constexpr int kInputs = 3;
 constexpr int kOutputs = 24;
 constexpr int kPatch = 4 * kInputs;
@@ -139,7 +139,8 @@ class WhitenFunction : public torch::autograd::Function<WhitenFunction> {
                                 at::MemoryFormat::ChannelsLast);
     const std::int64_t pixels = count_pixels(x);
     (*kernels->forward)(
-        {.blocks = static_cast<unsigned>((pixels + kThreads - 1) / kThreads), .threads = kThreads},
+        {.blocks = static_cast<unsigned>((pixels + kWhitenThreads - 1) / kWhitenThreads),
+         .threads = kWhitenThreads},
         x.const_data_ptr(), weight.const_data_ptr(), bias.const_data_ptr(), y.mutable_data_ptr(),
         pixels, static_cast<int>(x.size(2)), static_cast<int>(x.size(3)));
     ctx->save_for_backward({x, weight, bias});
@@ -153,11 +154,12 @@ class WhitenFunction : public torch::autograd::Function<WhitenFunction> {
     const at::Tensor& x = saved[0];
     const at::Tensor dy = gradients[0].contiguous(at::MemoryFormat::ChannelsLast);
     const std::int64_t pixels = count_pixels(x);
-    const std::int64_t blocks = std::min(kGradientBlocks, (pixels + kThreads - 1) / kThreads);
+    const std::int64_t blocks =
+        std::min(kWhitenGradientBlocks, (pixels + kWhitenThreads - 1) / kWhitenThreads);
     const at::Tensor partial = torch::empty({blocks, kOutputs}, saved[2].options());
     (*kernels->bias_gradient)({.blocks = static_cast<unsigned>(blocks),
                                .blocks_y = static_cast<unsigned>(kOutputs / 8),
-                               .threads = kThreads},
+                               .threads = kWhitenThreads},
                               x.const_data_ptr(), saved[1].const_data_ptr(),
                               saved[2].const_data_ptr(), dy.const_data_ptr(),
                               partial.data_ptr<float>(), pixels, static_cast<int>(x.size(2)),
@@ -166,14 +168,14 @@ class WhitenFunction : public torch::autograd::Function<WhitenFunction> {
   }
 };
 
-bool is_float(const at::Tensor& tensor) {
+bool is_contiguous_float(const at::Tensor& tensor) {
   return tensor.scalar_type() == at::kFloat && tensor.is_contiguous();
 }
 
 }  // namespace
 
 Result<WhitenKernels> make_whiten_kernels(Plugin& plugin) {
-  const Program program = KEDGE_TRY(Program::make(plugin, kCudaPrelude + kSource, "whiten"));
+  const Program program = KEDGE_TRY(Program::make(plugin, kCudaPrelude + kWhitenSource, "whiten"));
   auto forward = KEDGE_TRY(program.kernel("forward"));
   auto bias_gradient = KEDGE_TRY(program.kernel("bias_gradient"));
   return WhitenKernels{.forward = std::move(forward), .bias_gradient = std::move(bias_gradient)};
@@ -183,8 +185,8 @@ bool can_whiten(const nn::WhitenStep& step) {
   const at::Tensor& x = step.x;
   return x.scalar_type() == at::kBFloat16 && x.dim() == 4 && x.size(1) == kInputs &&
          x.size(2) > 1 && x.size(3) > 1 && x.numel() > 0 && !x.requires_grad() &&
-         x.is_contiguous(at::MemoryFormat::ChannelsLast) && is_float(step.weight) &&
-         !step.weight.requires_grad() && is_float(step.bias);
+         x.is_contiguous(at::MemoryFormat::ChannelsLast) && is_contiguous_float(step.weight) &&
+         !step.weight.requires_grad() && is_contiguous_float(step.bias);
 }
 
 at::Tensor whiten(WhitenKernels& kernels, const nn::WhitenStep& step) {
