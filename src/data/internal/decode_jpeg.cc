@@ -19,7 +19,7 @@ struct JpegErrors {
   std::string* why;
 };
 
-void on_error(j_common_ptr common) {
+void on_jpeg_error(j_common_ptr common) {
   auto* errors = reinterpret_cast<JpegErrors*>(common->err);
   char message[JMSG_LENGTH_MAX];
   common->err->format_message(common, message);
@@ -37,7 +37,7 @@ void on_message(j_common_ptr common, int level) {
     case JWRN_JPEG_EOF:
     case JWRN_HIT_MARKER:
     case JWRN_HUFF_BAD_CODE:
-      on_error(common);
+      on_jpeg_error(common);
       break;
     default:
       break;
@@ -58,8 +58,8 @@ void cmyk_row_to_rgb(const std::uint8_t* cmyk, std::uint8_t* rgb, std::size_t wi
 }
 
 // libjpeg leaves by longjmp: nothing in this frame may need a destructor.
-bool decode(jpeg_decompress_struct& jpeg, JpegErrors& errors, Image& image,
-            std::vector<std::uint8_t>& ink_row) {
+bool decode_jpeg_image(jpeg_decompress_struct& jpeg, JpegErrors& errors, Image& image,
+                       std::vector<std::uint8_t>& ink_row) {
   if (setjmp(errors.jump) != 0) {
     return false;
   }
@@ -96,12 +96,12 @@ bool decode_jpeg(std::span<const std::uint8_t> bytes, Image& image, std::string&
   JpegErrors errors{};
   errors.why = &why;
   jpeg.err = jpeg_std_error(&errors.manager);
-  errors.manager.error_exit = on_error;
+  errors.manager.error_exit = on_jpeg_error;
   errors.manager.emit_message = on_message;
   jpeg_create_decompress(&jpeg);
   jpeg_mem_src(&jpeg, bytes.data(), bytes.size());
   std::vector<std::uint8_t> ink_row;
-  const bool is_decoded = decode(jpeg, errors, image, ink_row);
+  const bool is_decoded = decode_jpeg_image(jpeg, errors, image, ink_row);
   jpeg_destroy_decompress(&jpeg);
   return is_decoded;
 }

@@ -23,7 +23,7 @@ void read_bytes(png_structp png, png_bytep out, std::size_t count) {
   reader->rest = reader->rest.subspan(count);
 }
 
-void on_error(png_structp png, png_const_charp message) {
+void on_png_error(png_structp png, png_const_charp message) {
   *static_cast<Reader*>(png_get_error_ptr(png))->why = message;
   png_longjmp(png, 1);
 }
@@ -39,7 +39,7 @@ void ask_for_rgb8(png_structp png) {
 }
 
 // libpng leaves by longjmp: nothing in this frame may need a destructor.
-bool decode(png_structp png, png_infop info, Image& image) {
+bool decode_png_image(png_structp png, png_infop info, Image& image) {
   if (setjmp(png_jmpbuf(png)) != 0) {
     return false;
   }
@@ -73,7 +73,8 @@ bool decode(png_structp png, png_infop info, Image& image) {
 
 bool decode_png(std::span<const std::uint8_t> bytes, Image& image, std::string& why) {
   Reader reader{bytes, &why};
-  png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &reader, on_error, on_warning);
+  png_structp png =
+      png_create_read_struct(PNG_LIBPNG_VER_STRING, &reader, on_png_error, on_warning);
   png_infop info = png == nullptr ? nullptr : png_create_info_struct(png);
   if (info == nullptr) {
     png_destroy_read_struct(&png, nullptr, nullptr);
@@ -81,7 +82,7 @@ bool decode_png(std::span<const std::uint8_t> bytes, Image& image, std::string& 
     return false;
   }
   png_set_read_fn(png, &reader, read_bytes);
-  const bool is_decoded = decode(png, info, image);
+  const bool is_decoded = decode_png_image(png, info, image);
   png_destroy_read_struct(&png, &info, nullptr);
   return is_decoded;
 }

@@ -11,7 +11,8 @@
 namespace kedge::data {
 namespace {
 
-std::unique_ptr<Dataset> make_part(const IdxSet& set, const std::string& part, ImageBlock block) {
+std::unique_ptr<Dataset> make_idx_part(const IdxSet& set, const std::string& part,
+                                       ImageBlock block) {
   DatasetInfo info;
   info.height = block.height;
   info.width = block.width;
@@ -36,8 +37,8 @@ Result<std::unique_ptr<SourceParts>> open_idx(const config::DataConfig& config, 
     return std::unexpected(std::move(data).error());
   }
   auto parts = std::make_unique<SourceParts>();
-  parts->train = make_part(set, "train", std::move(data->train));
-  parts->test = make_part(set, "test", std::move(data->test));
+  parts->train = make_idx_part(set, "train", std::move(data->train));
+  parts->test = make_idx_part(set, "test", std::move(data->test));
   return parts;
 }
 

@@ -14,7 +14,7 @@
 namespace kedge::data {
 namespace {
 
-std::unique_ptr<Dataset> make_part(const std::string& part, ImageBlock block) {
+std::unique_ptr<Dataset> make_cifar10_part(const std::string& part, ImageBlock block) {
   DatasetInfo info;
   info.height = block.height;
   info.width = block.width;
@@ -37,13 +37,13 @@ Result<std::unique_ptr<SourceParts>> open_cifar10(const config::DataConfig& conf
     return std::unexpected(std::move(data).error());
   }
   auto parts = std::make_unique<SourceParts>();
-  parts->train = make_part("train", std::move(data->train));
-  parts->test = make_part("test", std::move(data->test));
+  parts->train = make_cifar10_part("train", std::move(data->train));
+  parts->test = make_cifar10_part("test", std::move(data->test));
   return parts;
 }
 
-const Sources::Add kAdd({"cifar10", "CIFAR-10: 60,000 colour images of 32x32 in 10 classes",
-                         open_cifar10});
+const Sources::Add kAddCifar10({"cifar10", "CIFAR-10: 60,000 colour images of 32x32 in 10 classes",
+                                open_cifar10});
 
 }  // namespace
 }  // namespace kedge::data

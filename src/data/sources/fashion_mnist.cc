@@ -5,17 +5,16 @@
 namespace kedge::data {
 namespace {
 
-const Sources::Add kAdd({"fashion-mnist",
-                         "Fashion-MNIST: 70,000 grey images of 28x28, ten kinds of clothing",
-                         [](const config::DataConfig& config) {
-                           return open_idx(config,
-                                           {.title = "Fashion-MNIST",
-                                            .class_names = {"T-shirt/top", "Trouser", "Pullover",
-                                                            "Dress", "Coat", "Sandal", "Shirt",
-                                                            "Sneaker", "Bag", "Ankle boot"},
-                                            .mean = 0.2860,
-                                            .std = 0.3530});
-                         }});
+const Sources::Add kAddFashionMnist(
+    {"fashion-mnist", "Fashion-MNIST: 70,000 grey images of 28x28, ten kinds of clothing",
+     [](const config::DataConfig& config) {
+       return open_idx(
+           config, {.title = "Fashion-MNIST",
+                    .class_names = {"T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal",
+                                    "Shirt", "Sneaker", "Bag", "Ankle boot"},
+                    .mean = 0.2860,
+                    .std = 0.3530});
+     }});
 
 }  // namespace
 }  // namespace kedge::data

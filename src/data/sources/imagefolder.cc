@@ -79,7 +79,7 @@ class ImageFolder : public Dataset {
   std::string digest_;
 };
 
-Result<std::unique_ptr<Dataset>> make_part(ImageFiles files, const LabelNames& labels) {
+Result<std::unique_ptr<Dataset>> make_folder_part(ImageFiles files, const LabelNames& labels) {
   KEDGE_TRY(label_files(files, labels));
   std::string digest = KEDGE_TRY(digest_files(files));
   return std::make_unique<ImageFolder>(std::move(files), labels.classes, std::move(digest));
@@ -93,20 +93,20 @@ Result<std::unique_ptr<SourceParts>> open_imagefolder(const config::DataConfig& 
   }
   const LabelNames labels = KEDGE_TRY(find_labels(train, config));
   auto parts = std::make_unique<SourceParts>();
-  parts->train = KEDGE_TRY(make_part(std::move(train), labels));
+  parts->train = KEDGE_TRY(make_folder_part(std::move(train), labels));
   if (folders.test) {
     ImageFiles test = KEDGE_TRY(list_image_files(*folders.test));
     // A test folder without labels (a competition's) is no test part.
     if (!test.files.empty() && has_labels(test, labels)) {
-      parts->test = KEDGE_TRY(make_part(std::move(test), labels));
+      parts->test = KEDGE_TRY(make_folder_part(std::move(test), labels));
     }
   }
   return parts;
 }
 
-const Sources::Add kAdd({"imagefolder",
-                         "JPEG and PNG files, labelled by folder or file name (data.label_from)",
-                         open_imagefolder});
+const Sources::Add kAddImageFolder(
+    {"imagefolder", "JPEG and PNG files, labelled by folder or file name (data.label_from)",
+     open_imagefolder});
 
 }  // namespace
 }  // namespace kedge::data

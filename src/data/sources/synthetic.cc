@@ -112,10 +112,11 @@ Result<std::unique_ptr<SourceParts>> open_synthetic(const config::DataConfig& co
   return parts;
 }
 
-const Sources::Add kAdd({"synthetic",
-                         "made-up images with a pattern per class, for tests and benchmarks "
-                         "(data.samples, data.image_size, data.channels)",
-                         open_synthetic});
+const Sources::Add kAddSynthetic(
+    {"synthetic",
+     "made-up images with a pattern per class, for tests and benchmarks "
+     "(data.samples, data.image_size, data.channels)",
+     open_synthetic});
 
 }  // namespace
 }  // namespace kedge::data

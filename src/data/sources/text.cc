@@ -76,10 +76,10 @@ Result<std::unique_ptr<SourceParts>> open_text(const config::DataConfig& config)
   return parts;
 }
 
-const Sources::Add kAdd({"text",
-                         "bytes of .txt and .jsonl files for language models (data.context, "
-                         "data.text_field)",
-                         open_text});
+const Sources::Add kAddText({"text",
+                             "bytes of .txt and .jsonl files for language models (data.context, "
+                             "data.text_field)",
+                             open_text});
 
 }  // namespace
 }  // namespace kedge::data

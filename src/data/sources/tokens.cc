@@ -140,10 +140,10 @@ Result<std::unique_ptr<SourceParts>> open_tokens(const config::DataConfig& confi
   return parts;
 }
 
-const Sources::Add kAdd({"tokens",
-                         "ids of a tokenizer for language models: train.bin and val.bin of "
-                         "unsigned 16-bit numbers, meta.json with \"vocab\" (data.context)",
-                         open_tokens});
+const Sources::Add kAddTokens({"tokens",
+                               "ids of a tokenizer for language models: train.bin and val.bin of "
+                               "unsigned 16-bit numbers, meta.json with \"vocab\" (data.context)",
+                               open_tokens});
 
 }  // namespace
 }  // namespace kedge::data

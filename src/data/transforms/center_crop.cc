@@ -47,8 +47,8 @@ Result<std::unique_ptr<Transform>> make_center_crop(const TransformArgs& args) {
   return std::make_unique<CenterCrop>(sizes[0]);
 }
 
-const Transforms::Add kAdd({"center_crop", "center_crop SIZE: the square in the middle",
-                            make_center_crop});
+const Transforms::Add kAddCenterCrop({"center_crop", "center_crop SIZE: the square in the middle",
+                                      make_center_crop});
 
 }  // namespace
 }  // namespace kedge::data

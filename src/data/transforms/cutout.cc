@@ -49,7 +49,8 @@ Result<std::unique_ptr<Transform>> make_cutout(const TransformArgs& args) {
   return std::make_unique<Cutout>(sizes[0]);
 }
 
-const Transforms::Add kAdd({"cutout", "cutout SIZE: a square somewhere painted over", make_cutout});
+const Transforms::Add kAddCutout({"cutout", "cutout SIZE: a square somewhere painted over",
+                                  make_cutout});
 
 }  // namespace
 }  // namespace kedge::data

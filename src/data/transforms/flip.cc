@@ -13,7 +13,7 @@
 namespace kedge::data {
 namespace {
 
-constexpr ArgsForm kForm = {.form = "flip [alternating]"};
+constexpr ArgsForm kFlipForm = {.form = "flip [alternating]"};
 constexpr std::string_view kAlternating = "alternating";
 
 class Flip : public Transform {
@@ -61,15 +61,16 @@ class Flip : public Transform {
 Result<std::unique_ptr<Transform>> make_flip(const TransformArgs& args) {
   const bool alternates = args.size() == 1 && args.front() == kAlternating;
   if (!alternates) {
-    KEDGE_TRY(parse_numbers(kForm, args));
+    KEDGE_TRY(parse_numbers(kFlipForm, args));
   }
   return std::make_unique<Flip>(alternates);
 }
 
-const Transforms::Add kAdd({"flip",
-                            "flip [alternating]: left and right changed over, half the time, or "
-                            "in every other epoch",
-                            make_flip});
+const Transforms::Add kAddFlip(
+    {"flip",
+     "flip [alternating]: left and right changed over, half the time, or "
+     "in every other epoch",
+     make_flip});
 
 }  // namespace
 }  // namespace kedge::data

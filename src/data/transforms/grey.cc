@@ -34,7 +34,7 @@ Result<std::unique_ptr<Transform>> make_grey(const TransformArgs& args) {
   return std::make_unique<Grey>();
 }
 
-const Transforms::Add kAdd({"grey", "grey: colours to one channel of brightness", make_grey});
+const Transforms::Add kAddGrey({"grey", "grey: colours to one channel of brightness", make_grey});
 
 }  // namespace
 }  // namespace kedge::data

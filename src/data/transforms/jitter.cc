@@ -15,7 +15,7 @@
 namespace kedge::data {
 namespace {
 
-constexpr ArgsForm kForm = {
+constexpr ArgsForm kJitterForm = {
     .form = "jitter BRIGHTNESS CONTRAST SATURATION", .min_count = 3, .max_count = 3};
 
 // torchvision's ColorJitter: each strength s gives a factor in [max(0, 1-s), 1+s], in random order.
@@ -62,13 +62,14 @@ class Jitter : public Transform {
 };
 
 Result<std::unique_ptr<Transform>> make_jitter(const TransformArgs& args) {
-  return std::make_unique<Jitter>(KEDGE_TRY(parse_numbers(kForm, args)));
+  return std::make_unique<Jitter>(KEDGE_TRY(parse_numbers(kJitterForm, args)));
 }
 
-const Transforms::Add kAdd({"jitter",
-                            "jitter BRIGHTNESS CONTRAST SATURATION: colours changed by factors of "
-                            "1 - x to 1 + x",
-                            make_jitter});
+const Transforms::Add kAddJitter(
+    {"jitter",
+     "jitter BRIGHTNESS CONTRAST SATURATION: colours changed by factors of "
+     "1 - x to 1 + x",
+     make_jitter});
 
 }  // namespace
 }  // namespace kedge::data

@@ -15,7 +15,7 @@
 namespace kedge::data {
 namespace {
 
-constexpr ArgsForm kForm = {
+constexpr ArgsForm kRandomCropForm = {
     .form = "random_crop SIZE [PADDING] [reflect]", .min_count = 1, .max_count = 2};
 constexpr std::string_view kReflect = "reflect";
 
@@ -69,14 +69,15 @@ class RandomCrop : public Transform {
 Result<std::unique_ptr<Transform>> make_random_crop(const TransformArgs& args) {
   const bool reflects = !args.empty() && args.back() == kReflect;
   const TransformArgs numbers(args.begin(), args.end() - (reflects ? 1 : 0));
-  const auto sizes = KEDGE_TRY(parse_sizes(kForm, numbers));
+  const auto sizes = KEDGE_TRY(parse_sizes(kRandomCropForm, numbers));
   return std::make_unique<RandomCrop>(sizes[0], sizes.size() > 1 ? sizes[1] : 0, reflects);
 }
 
-const Transforms::Add kAdd({"random_crop",
-                            "random_crop SIZE [PADDING] [reflect]: a square from anywhere, after "
-                            "padding on every side that is black, or the image mirrored",
-                            make_random_crop});
+const Transforms::Add kAddRandomCrop(
+    {"random_crop",
+     "random_crop SIZE [PADDING] [reflect]: a square from anywhere, after "
+     "padding on every side that is black, or the image mirrored",
+     make_random_crop});
 
 }  // namespace
 }  // namespace kedge::data

@@ -12,7 +12,7 @@
 namespace kedge::data {
 namespace {
 
-constexpr ArgsForm kForm = {
+constexpr ArgsForm kResizeForm = {
     .form = "resize SIZE (the shorter side) | resize HEIGHT WIDTH", .min_count = 1, .max_count = 2};
 
 class Resize : public Transform {
@@ -37,13 +37,14 @@ class Resize : public Transform {
 };
 
 Result<std::unique_ptr<Transform>> make_resize(const TransformArgs& args) {
-  return std::make_unique<Resize>(KEDGE_TRY(parse_sizes(kForm, args)));
+  return std::make_unique<Resize>(KEDGE_TRY(parse_sizes(kResizeForm, args)));
 }
 
-const Transforms::Add kAdd({"resize",
-                            "resize SIZE | resize HEIGHT WIDTH: bilinear, anti-aliased; with one "
-                            "number the shorter side gets that size",
-                            make_resize});
+const Transforms::Add kAddResize(
+    {"resize",
+     "resize SIZE | resize HEIGHT WIDTH: bilinear, anti-aliased; with one "
+     "number the shorter side gets that size",
+     make_resize});
 
 }  // namespace
 }  // namespace kedge::data

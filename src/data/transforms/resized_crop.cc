@@ -12,7 +12,7 @@
 namespace kedge::data {
 namespace {
 
-constexpr ArgsForm kForm = {
+constexpr ArgsForm kResizedCropForm = {
     .form = "resized_crop SIZE [MIN_SCALE]", .min_count = 1, .max_count = 2};
 constexpr double kMaxAspect = 4.0 / 3.0;
 
@@ -62,19 +62,20 @@ class ResizedCrop : public Transform {
 };
 
 Result<std::unique_ptr<Transform>> make_resized_crop(const TransformArgs& args) {
-  const auto numbers = KEDGE_TRY(parse_numbers(kForm, args));
+  const auto numbers = KEDGE_TRY(parse_numbers(kResizedCropForm, args));
   const double min_scale = numbers.size() > 1 ? numbers[1] : 0.08;
   if (!(min_scale > 0) || min_scale > 1) {
-    return std::unexpected(wrong_args(kForm, args, "MIN_SCALE is not in (0, 1]"));
+    return std::unexpected(wrong_args(kResizedCropForm, args, "MIN_SCALE is not in (0, 1]"));
   }
-  const auto size = KEDGE_TRY(parse_sizes(kForm, {args[0]}));
+  const auto size = KEDGE_TRY(parse_sizes(kResizedCropForm, {args[0]}));
   return std::make_unique<ResizedCrop>(size[0], min_scale);
 }
 
-const Transforms::Add kAdd({"resized_crop",
-                            "resized_crop SIZE [MIN_SCALE]: a random part of at least MIN_SCALE "
-                            "(0.08) of the area, resized to a square",
-                            make_resized_crop});
+const Transforms::Add kAddResizedCrop(
+    {"resized_crop",
+     "resized_crop SIZE [MIN_SCALE]: a random part of at least MIN_SCALE "
+     "(0.08) of the area, resized to a square",
+     make_resized_crop});
 
 }  // namespace
 }  // namespace kedge::data

@@ -41,8 +41,8 @@ Result<std::unique_ptr<Transform>> make_vflip(const TransformArgs& args) {
   return std::make_unique<VerticalFlip>();
 }
 
-const Transforms::Add kAdd({"vflip", "vflip: top and bottom changed over, half the time",
-                            make_vflip});
+const Transforms::Add kAddVflip({"vflip", "vflip: top and bottom changed over, half the time",
+                                 make_vflip});
 
 }  // namespace
 }  // namespace kedge::data
