@@ -24,7 +24,7 @@
 namespace kedge::checkpoint {
 namespace {
 
-using Kind = Difference::Kind;
+using DifferenceKind = Difference::Kind;
 
 // State values are cut here in messages; a history can be long.
 constexpr std::size_t kMaxTextBytes = 80;
@@ -127,13 +127,13 @@ class Comparison {
         compare_state(a[i], b[i], fmt::format("{}[{}]", path, i));
       }
       if (a.size() != b.size()) {
-        add(Kind::Shape, "state", path, fmt::format("{} items", a.size()),
+        add(DifferenceKind::Shape, "state", path, fmt::format("{} items", a.size()),
             fmt::format("{} items", b.size()));
       }
     } else if (std::string_view(a.type_name()) != b.type_name()) {
-      add(Kind::Type, "state", path, render_json(a), render_json(b));
+      add(DifferenceKind::Type, "state", path, render_json(a), render_json(b));
     } else if (a != b) {
-      add(Kind::Value, "state", path, render_json(a), render_json(b));
+      add(DifferenceKind::Value, "state", path, render_json(a), render_json(b));
     }
   }
 
@@ -145,7 +145,7 @@ class Comparison {
     for (const TensorView& tensor : a.tensors()) {
       const auto other = others.find(tensor.name);
       if (other == others.end()) {
-        add(Kind::Missing, part, tensor.name, render_shape(tensor.shape), "");
+        add(DifferenceKind::Missing, part, tensor.name, render_shape(tensor.shape), "");
         continue;
       }
       compare_tensors(part, tensor, *other->second);
@@ -153,12 +153,13 @@ class Comparison {
     }
     for (const TensorView& tensor : b.tensors()) {
       if (others.contains(tensor.name)) {
-        add(Kind::Missing, part, tensor.name, "", render_shape(tensor.shape));
+        add(DifferenceKind::Missing, part, tensor.name, "", render_shape(tensor.shape));
       }
     }
   }
 
-  Difference& add(Kind kind, std::string part, std::string name, std::string a, std::string b) {
+  Difference& add(DifferenceKind kind, std::string part, std::string name, std::string a,
+                  std::string b) {
     Difference difference;
     difference.kind = kind;
     difference.part = std::move(part);
@@ -182,21 +183,22 @@ class Comparison {
       if (b.contains(key)) {
         compare_state(value, b[key], below(key));
       } else if (!is_ignored(key)) {
-        add(Kind::Missing, "state", below(key), render_json(value), "");
+        add(DifferenceKind::Missing, "state", below(key), render_json(value), "");
       }
     }
     for (const auto& [key, value] : b.items()) {
       if (!a.contains(key) && !is_ignored(key)) {
-        add(Kind::Missing, "state", below(key), "", render_json(value));
+        add(DifferenceKind::Missing, "state", below(key), "", render_json(value));
       }
     }
   }
 
   void compare_tensors(const std::string& part, const TensorView& a, const TensorView& b) {
     if (a.type != b.type) {
-      add(Kind::Type, part, a.name, std::string(name_of(a.type)), std::string(name_of(b.type)));
+      add(DifferenceKind::Type, part, a.name, std::string(name_of(a.type)),
+          std::string(name_of(b.type)));
     } else if (a.shape != b.shape) {
-      add(Kind::Shape, part, a.name, render_shape(a.shape), render_shape(b.shape));
+      add(DifferenceKind::Shape, part, a.name, render_shape(a.shape), render_shape(b.shape));
     } else if (!std::ranges::equal(a.bytes, b.bytes)) {
       compare_elements(part, a, b);
     }
@@ -204,7 +206,7 @@ class Comparison {
 
   void compare_elements(const std::string& part, const TensorView& a, const TensorView& b) {
     const auto size = static_cast<std::size_t>(size_of(a.type));
-    Difference& difference = add(Kind::Value, part, a.name, "", "");
+    Difference& difference = add(DifferenceKind::Value, part, a.name, "", "");
     difference.elements = static_cast<std::int64_t>(a.bytes.size() / size);
     for (std::size_t at = 0; at < a.bytes.size(); at += size) {
       const std::uint8_t* one = a.bytes.data() + at;
@@ -261,7 +263,7 @@ std::vector<Difference> compare(const Checkpoint& a, const Checkpoint& b,
                    ? fmt::format("{} tensors", checkpoint.part(name).tensors().size())
                    : std::string();
       };
-      comparison.add(Kind::Missing, name, "", count(a), count(b));
+      comparison.add(DifferenceKind::Missing, name, "", count(a), count(b));
     } else {
       comparison.compare_parts(name, a.part(name), b.part(name));
     }
@@ -278,13 +280,13 @@ std::string render(const Difference& difference) {
     what += fmt::format(": tensor '{}'", d.name);
   }
   switch (d.kind) {
-    case Kind::Missing:
+    case DifferenceKind::Missing:
       return fmt::format("{} is only in the {} checkpoint ({})", what,
                          d.a.empty() ? "second" : "first", d.a.empty() ? d.b : d.a);
-    case Kind::Type:
-    case Kind::Shape:
+    case DifferenceKind::Type:
+    case DifferenceKind::Shape:
       return fmt::format("{} is {} and {}", what, d.a, d.b);
-    case Kind::Value:
+    case DifferenceKind::Value:
       break;
   }
   if (d.elements == 0) {

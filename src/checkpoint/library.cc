@@ -36,7 +36,7 @@ std::int64_t integer_or_minus_one(const nlohmann::json& state, const char* key) 
              : -1;
 }
 
-Entry describe(const Path& path, const Manifest& manifest, bool is_fast) {
+Entry describe_checkpoint(const Path& path, const Manifest& manifest, bool is_fast) {
   Entry entry{.path = path,
               .name = path.filename(),
               .step = integer_or_minus_one(manifest.state, "step"),
@@ -86,7 +86,7 @@ void look_at(const Path& path, bool is_fast, Listing& listing) {
   }
   const auto manifest = read_manifest(place);
   if (manifest) {
-    listing.entries.push_back(describe(path, *manifest, is_fast));
+    listing.entries.push_back(describe_checkpoint(path, *manifest, is_fast));
     std::error_code error;
     const std::uintmax_t size = std::filesystem::file_size(place / kManifestFile, error);
     listing.entries.back().bytes += error ? 0 : size;

@@ -13,10 +13,6 @@ namespace {
 
 using Kind = PickleValue::Kind;
 
-bool is_text(const PickleValue& value) {
-  return value.kind == Kind::Text || value.kind == Kind::Bytes;
-}
-
 bool is_byte_array(const PickleValue& value) {
   return value.kind == Kind::Array && value.items.size() == 2 && value.items[0]->text == "u1";
 }

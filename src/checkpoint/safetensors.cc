@@ -46,7 +46,7 @@ struct Located {
   std::uint64_t end = 0;
 };
 
-std::unexpected<Error> corrupt(const Path& path, std::string_view what) {
+std::unexpected<Error> corrupt_safetensors(const Path& path, std::string_view what) {
   return fail(ErrorKind::Corrupt,
               fmt::format("{} is not a whole safetensors file: {}", path.string(), what),
               "copy or download the file again");
@@ -54,19 +54,19 @@ std::unexpected<Error> corrupt(const Path& path, std::string_view what) {
 
 Result<std::string_view> read_header_text(const Path& path, std::span<const std::uint8_t> bytes) {
   if (bytes.size() < 8) {
-    return corrupt(path, fmt::format("it has only {} bytes", bytes.size()));
+    return corrupt_safetensors(path, fmt::format("it has only {} bytes", bytes.size()));
   }
   std::uint64_t length = 0;
   for (std::size_t i = 0; i < 8; ++i) {
     length |= static_cast<std::uint64_t>(bytes[i]) << (8 * i);
   }
   if (length > kMaxHeaderBytes || length > bytes.size() - 8) {
-    return corrupt(
+    return corrupt_safetensors(
         path, fmt::format("its header claims {} bytes, the file has {}", length, bytes.size()));
   }
   const auto header = bytes.subspan(8, static_cast<std::size_t>(length));
   if (header.empty() || header.front() != '{') {
-    return corrupt(path, "its header is not a JSON object");
+    return corrupt_safetensors(path, "its header is not a JSON object");
   }
   return std::string_view(reinterpret_cast<const char*>(header.data()), header.size());
 }
@@ -93,10 +93,10 @@ Result<nlohmann::json> parse_header(const Path& path, std::string_view text) {
   };
   nlohmann::json header = nlohmann::json::parse(text, watch, false);
   if (!trouble.empty()) {
-    return corrupt(path, trouble);
+    return corrupt_safetensors(path, trouble);
   }
   if (!header.is_object()) {
-    return corrupt(path, "its header is not JSON");
+    return corrupt_safetensors(path, "its header is not JSON");
   }
   return Result<nlohmann::json>(std::in_place, std::move(header));
 }
@@ -107,13 +107,13 @@ bool is_integer_in_range(const nlohmann::json& value) {
              static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
 }
 
-bool is_integer_list(const nlohmann::json& value) {
+bool is_size_list(const nlohmann::json& value) {
   return value.is_array() && std::ranges::all_of(value, is_integer_in_range);
 }
 
 Result<Located> read_entry(const Path& path, const std::string& name, const nlohmann::json& entry) {
   const auto bad = [&](std::string_view what) {
-    return corrupt(path, fmt::format("tensor '{}' {}", name, what));
+    return corrupt_safetensors(path, fmt::format("tensor '{}' {}", name, what));
   };
   if (!entry.is_object() || entry.size() != 3 || !entry.contains("dtype") ||
       !entry.contains("shape") || !entry.contains("data_offsets")) {
@@ -122,8 +122,7 @@ Result<Located> read_entry(const Path& path, const std::string& name, const nloh
   const auto& dtype = entry["dtype"];
   const auto& shape = entry["shape"];
   const auto& offsets = entry["data_offsets"];
-  if (!dtype.is_string() || !is_integer_list(shape) || !is_integer_list(offsets) ||
-      offsets.size() != 2) {
+  if (!dtype.is_string() || !is_size_list(shape) || !is_size_list(offsets) || offsets.size() != 2) {
     return bad("has a dtype, shape or data_offsets of the wrong kind");
   }
   const auto& type_name = dtype.get_ref<const std::string&>();
@@ -155,11 +154,11 @@ Result<Located> read_entry(const Path& path, const std::string& name, const nloh
 Result<void> read_metadata(const Path& path, const nlohmann::json& json,
                            std::map<std::string, std::string>& metadata) {
   if (!json.is_object()) {
-    return corrupt(path, "__metadata__ is not a JSON object");
+    return corrupt_safetensors(path, "__metadata__ is not a JSON object");
   }
   for (const auto& [key, value] : json.items()) {
     if (!value.is_string()) {
-      return corrupt(path, fmt::format("__metadata__ '{}' is not a string", key));
+      return corrupt_safetensors(path, fmt::format("__metadata__ '{}' is not a string", key));
     }
     metadata.emplace(key, value.get<std::string>());
   }
@@ -184,7 +183,7 @@ Result<void> lay_out(const Path& path, std::vector<Located>& located,
   std::uint64_t position = 0;
   for (Located& tensor : located) {
     if (tensor.begin != position || tensor.end > data.size()) {
-      return corrupt(
+      return corrupt_safetensors(
           path, fmt::format("tensor '{}' lies at bytes {} to {} of the data, but {} are "
                             "there and {} belong to the tensors before it",
                             tensor.view.name, tensor.begin, tensor.end, data.size(), position));
@@ -197,8 +196,8 @@ Result<void> lay_out(const Path& path, std::vector<Located>& located,
     file.tensors_.push_back(std::move(tensor.view));
   }
   if (position != data.size()) {
-    return corrupt(path,
-                   fmt::format("{} bytes at its end belong to no tensor", data.size() - position));
+    return corrupt_safetensors(
+        path, fmt::format("{} bytes at its end belong to no tensor", data.size() - position));
   }
   return {};
 }

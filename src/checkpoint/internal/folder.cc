@@ -54,7 +54,7 @@ Result<void> rename_folder(const Path& from, const Path& to) {
   return {};
 }
 
-PartEntry describe(const Part& part, const std::string& file, WrittenShard shard) {
+PartEntry describe_part(const Part& part, const std::string& file, WrittenShard shard) {
   PartEntry entry{.name = part.name,
                   .file = file,
                   .size = shard.size,
@@ -74,7 +74,7 @@ PartEntry describe(const Part& part, const std::string& file, WrittenShard shard
   return entry;
 }
 
-std::vector<Path> list_folder(const Path& folder) {
+std::vector<Path> paths_in(const Path& folder) {
   std::vector<Path> paths;
   std::error_code error;
   for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
@@ -144,7 +144,7 @@ Result<std::vector<PartEntry>> write_shards(const Path& folder, std::span<const 
     }
     const std::string file = shard_name(part.name, writer, writers);
     WrittenShard shard = KEDGE_TRY(write_shard(folder / file, part.tensors, {{"format", "pt"}}));
-    entries.push_back(describe(part, file, std::move(shard)));
+    entries.push_back(describe_part(part, file, std::move(shard)));
   }
   return entries;
 }
@@ -221,7 +221,7 @@ void remove_quietly(const Path& path) {
 }
 
 void clean_leftovers(const Path& folder) {
-  for (const Path& path : list_folder(folder)) {
+  for (const Path& path : paths_in(folder)) {
     const std::string name = path.filename();
     const NameKind kind = kind_of_name(name);
     if (kind == NameKind::Temporary) {

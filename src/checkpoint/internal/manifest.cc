@@ -33,7 +33,7 @@ std::string render_tail(std::string_view before) {
   return fmt::format(",\n\"manifest_xxh3\":\"{:016x}\"}}\n", xxh3_64(as_bytes(before)));
 }
 
-std::unexpected<Error> corrupt(const Path& path, std::string_view what) {
+std::unexpected<Error> corrupt_manifest(const Path& path, std::string_view what) {
   return fail(ErrorKind::Corrupt, fmt::format("{} is damaged: {}", path.string(), what),
               "use an older checkpoint of the run");
 }
@@ -199,23 +199,23 @@ std::string render_manifest(const Manifest& manifest) {
 Result<Manifest> parse_manifest(const Path& path, const std::string& text) {
   const std::size_t tail_size = render_tail("").size();
   if (text.size() < tail_size) {
-    return corrupt(path, fmt::format("it has only {} bytes", text.size()));
+    return corrupt_manifest(path, fmt::format("it has only {} bytes", text.size()));
   }
   const std::string_view before = std::string_view(text).substr(0, text.size() - tail_size);
   if (std::string_view(text).substr(before.size()) != render_tail(before)) {
-    return corrupt(path, "its bytes do not match the hash at its end");
+    return corrupt_manifest(path, "its bytes do not match the hash at its end");
   }
   if (is_deeper_than(kMaxDepth, text)) {
-    return corrupt(path, fmt::format("it is nested deeper than {} levels", kMaxDepth));
+    return corrupt_manifest(path, fmt::format("it is nested deeper than {} levels", kMaxDepth));
   }
   try {
     auto manifest = parse_json(nlohmann::json::parse(text));
     if (!manifest) {
-      return corrupt(path, manifest.error().message);
+      return corrupt_manifest(path, manifest.error().message);
     }
     return manifest;
   } catch (const nlohmann::json::exception& exception) {
-    return corrupt(path, exception.what());
+    return corrupt_manifest(path, exception.what());
   }
 }
 

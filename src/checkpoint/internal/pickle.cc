@@ -44,6 +44,10 @@ std::unexpected<Error> refuse(std::string_view name) {
 
 }  // namespace
 
+bool is_text(const PickleValue& value) {
+  return value.kind == Kind::Text || value.kind == Kind::Bytes;
+}
+
 std::unexpected<Error> corrupt_pickle(std::string_view what) {
   return fail(ErrorKind::Corrupt, fmt::format("its pickle is damaged: {}", what),
               "copy or download the file again");

@@ -53,6 +53,9 @@ struct PickleValue {
   StridedTensor tensor = {};  // Tensor; Storage: its first half; Array: its shape
 };
 
+// Text, or the bytes that Python 2 had for it.
+bool is_text(const PickleValue& value);
+
 std::unexpected<Error> corrupt_pickle(std::string_view what);
 
 // Owns every value, so that the loops a hostile pickle can tie leak nothing.

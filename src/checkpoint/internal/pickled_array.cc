@@ -17,11 +17,7 @@ constexpr std::array<std::string_view, 4> kArrayNames = {"numpy.core.multiarray.
                                                          "numpy._core.multiarray._reconstruct",
                                                          "numpy.ndarray", "numpy.dtype"};
 
-constexpr std::size_t kMaxDimensions = 32;
-
-bool is_text(const PickleValue& value) {
-  return value.kind == Kind::Text || value.kind == Kind::Bytes;
-}
+constexpr std::size_t kMaxArrayDimensions = 32;
 
 }  // namespace
 
@@ -59,7 +55,7 @@ Result<void> build_array(PickleValue& value, const PickleValue& state) {
   }
   const auto& items = state.items;
   if (state.kind != Kind::Tuple || items.size() != 5 || items[1]->kind != Kind::Tuple ||
-      items[1]->items.size() > kMaxDimensions || items[2]->kind != Kind::ArrayType ||
+      items[1]->items.size() > kMaxArrayDimensions || items[2]->kind != Kind::ArrayType ||
       items[3]->kind != Kind::Bool || items[3]->integer != 0 || items[4]->kind != Kind::Bytes) {
     return corrupt_pickle("an array is described in an unknown way");
   }

@@ -17,7 +17,7 @@ namespace {
 using Kind = PickleValue::Kind;
 
 // What every tensor copies from a value that many may share. torch numbers its storages.
-constexpr std::size_t kMaxDimensions = 64;
+constexpr std::size_t kMaxTensorDimensions = 64;
 constexpr std::size_t kMaxStorageName = 64;
 
 constexpr std::array<std::pair<std::string_view, DType>, 10> kStorages = {{
@@ -50,7 +50,7 @@ constexpr std::array<std::string_view, 22> kDTypeNames = {
     "torch.uint64",  "torch.complex32"};
 
 Result<std::vector<std::int64_t>> integers(const PickleValue& tuple) {
-  if (tuple.items.size() > kMaxDimensions) {
+  if (tuple.items.size() > kMaxTensorDimensions) {
     return corrupt_pickle(fmt::format("a tensor has {} dimensions", tuple.items.size()));
   }
   std::vector<std::int64_t> numbers;

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "checkpoint/internal/zip_format.h"
 #include "core/file.h"
 #include "core/result.h"
 
@@ -23,13 +24,10 @@ constexpr std::uint32_t kCentralSignature = 0x02014b50;
 constexpr std::uint32_t kEndSignature = 0x06054b50;
 constexpr std::uint32_t kEnd64Signature = 0x06064b50;
 constexpr std::uint32_t kLocator64Signature = 0x07064b50;
-constexpr std::size_t kLocalBytes = 30;
 constexpr std::size_t kCentralBytes = 46;
 constexpr std::size_t kEndBytes = 22;
 constexpr std::size_t kEnd64Bytes = 56;
 constexpr std::size_t kLocator64Bytes = 20;
-constexpr std::uint16_t kZip64Extra = 1;
-constexpr std::uint32_t kIn64 = 0xFFFFFFFF;  // "the real value is in the zip64 field"
 
 using Bytes8 = std::span<const std::uint8_t>;
 
@@ -51,7 +49,7 @@ std::uint64_t number(Bytes8 part, std::size_t offset, std::size_t size) {
   return value;
 }
 
-std::unexpected<Error> corrupt(const Path& path, std::string_view what) {
+std::unexpected<Error> corrupt_zip(const Path& path, std::string_view what) {
   return fail(ErrorKind::Corrupt,
               fmt::format("{} is not a whole torch file: {}", path.string(), what),
               "copy or download the file again");
@@ -81,7 +79,7 @@ std::optional<std::size_t> find_end(Bytes8 file) {
 Result<Directory> find_directory(const Path& path, Bytes8 file) {
   const auto end = find_end(file);
   if (!end) {
-    return corrupt(path, "its zip directory is missing; the file is probably cut short");
+    return corrupt_zip(path, "its zip directory is missing; the file is probably cut short");
   }
   Directory directory{.offset = number(file, *end + 16, 4),
                       .size = number(file, *end + 12, 4),
@@ -92,14 +90,14 @@ Result<Directory> find_directory(const Path& path, Bytes8 file) {
   const std::uint64_t end64_offset = number(file, *end - kLocator64Bytes + 8, 8);
   const auto end64 = find_part(file, end64_offset, kEnd64Bytes);
   if (!end64 || number(*end64, 0, 4) != kEnd64Signature) {
-    return corrupt(path, "its zip64 directory is missing");
+    return corrupt_zip(path, "its zip64 directory is missing");
   }
   return Directory{.offset = number(*end64, 48, 8),
                    .size = number(*end64, 40, 8),
                    .entries = number(*end64, 32, 8)};
 }
 
-struct Entry {
+struct ZipEntry {
   std::string name;
   std::uint64_t method = 0;
   std::uint64_t compressed = 0;
@@ -108,7 +106,7 @@ struct Entry {
 };
 
 // The zip64 field holds, in this order, only those values that did not fit above.
-bool apply_zip64(Bytes8 extra, Entry& entry) {
+bool apply_zip64(Bytes8 extra, ZipEntry& entry) {
   std::size_t at = 0;
   while (extra.size() - at >= 4) {
     const std::uint64_t id = number(extra, at, 2);
@@ -136,16 +134,16 @@ bool apply_zip64(Bytes8 extra, Entry& entry) {
   return true;
 }
 
-Result<Bytes8> find_data(const Path& path, Bytes8 file, const Entry& entry) {
+Result<Bytes8> find_data(const Path& path, Bytes8 file, const ZipEntry& entry) {
   const auto local = find_part(file, entry.local_offset, kLocalBytes);
   if (!local || number(*local, 0, 4) != kLocalSignature) {
-    return corrupt(path, fmt::format("its record '{}' is missing", entry.name));
+    return corrupt_zip(path, fmt::format("its record '{}' is missing", entry.name));
   }
   const std::uint64_t data_offset =
       entry.local_offset + kLocalBytes + number(*local, 26, 2) + number(*local, 28, 2);
   const auto data = find_part(file, data_offset, entry.size);
   if (!data) {
-    return corrupt(path, fmt::format("its record '{}' is cut short", entry.name));
+    return corrupt_zip(path, fmt::format("its record '{}' is cut short", entry.name));
   }
   return *data;
 }
@@ -156,26 +154,26 @@ Result<std::map<std::string, Bytes8>> read_zip(const Path& path, Bytes8 file) {
   const Directory directory = KEDGE_TRY(find_directory(path, file));
   const auto listing = find_part(file, directory.offset, directory.size);
   if (!listing) {
-    return corrupt(path, "its zip directory lies outside of the file");
+    return corrupt_zip(path, "its zip directory lies outside of the file");
   }
   std::map<std::string, Bytes8> entries;
   std::uint64_t at = 0;
   for (std::uint64_t i = 0; i < directory.entries; ++i) {
     const auto fixed = find_part(*listing, at, kCentralBytes);
     if (!fixed || number(*fixed, 0, 4) != kCentralSignature) {
-      return corrupt(path, fmt::format("entry {} of its zip directory is damaged", i));
+      return corrupt_zip(path, fmt::format("entry {} of its zip directory is damaged", i));
     }
     const std::uint64_t name_size = number(*fixed, 28, 2);
     const std::uint64_t extra_size = number(*fixed, 30, 2);
     const auto name = find_part(*listing, at + kCentralBytes, name_size);
     const auto extra = find_part(*listing, at + kCentralBytes + name_size, extra_size);
-    Entry entry;
+    ZipEntry entry;
     entry.method = number(*fixed, 10, 2);
     entry.compressed = number(*fixed, 20, 4);
     entry.size = number(*fixed, 24, 4);
     entry.local_offset = number(*fixed, 42, 4);
     if (!name || !extra || !apply_zip64(*extra, entry)) {
-      return corrupt(path, fmt::format("entry {} of its zip directory is damaged", i));
+      return corrupt_zip(path, fmt::format("entry {} of its zip directory is damaged", i));
     }
     entry.name.assign(name->begin(), name->end());
     if (entry.method == 0 && entry.compressed == entry.size) {

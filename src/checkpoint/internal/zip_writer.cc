@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "checkpoint/internal/zip_format.h"
 #include "core/file.h"
 #include "core/hash.h"
 #include "core/result.h"
@@ -16,10 +17,7 @@ namespace kedge::checkpoint {
 namespace {
 
 constexpr std::uint64_t kAlignment = 64;
-constexpr std::size_t kLocalBytes = 30;
-constexpr std::uint16_t kZip64Extra = 1;
 constexpr std::uint16_t kPaddingExtra = 0x4246;  // "FB", torch's own
-constexpr std::uint32_t kIn64 = 0xFFFFFFFF;      // "the real value is in the zip64 field"
 
 using Tables = std::array<std::array<std::uint32_t, 256>, 8>;
 
