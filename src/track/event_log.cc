@@ -19,6 +19,7 @@
 #include "core/hash.h"
 #include "core/result.h"
 #include "track/internal/cbor.h"
+#include "track/internal/little_endian.h"
 
 namespace kedge::track {
 namespace {
@@ -37,14 +38,6 @@ void append_u32(std::string& out, std::uint32_t value) {
   for (unsigned i = 0; i < 4; ++i) {
     out += static_cast<char>((value >> (8 * i)) & 0xFFU);
   }
-}
-
-std::uint32_t u32_at(std::string_view bytes, std::size_t offset) {
-  std::uint32_t value = 0;
-  for (unsigned i = 0; i < 4; ++i) {
-    value |= static_cast<std::uint32_t>(static_cast<std::uint8_t>(bytes[offset + i])) << (8 * i);
-  }
-  return value;
 }
 
 // Over length and payload: a flipped bit in the length is found as well.

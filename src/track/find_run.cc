@@ -19,6 +19,7 @@
 #include "core/result.h"
 #include "track/internal/holder_watch.h"
 #include "track/internal/identity.h"
+#include "track/internal/json_text.h"
 #include "track/names.h"
 
 namespace kedge::track {
@@ -30,13 +31,8 @@ struct Description {
   std::string created;
 };
 
-std::string text_of(const nlohmann::json& json, const char* key) {
-  const auto found = json.find(key);
-  return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 // Nothing, and a warning, when the folder is no run.
-std::optional<Description> read_description(const Path& run) {
+std::optional<Description> try_read_description(const Path& run) {
   const auto text = read_file(run / "run.json");
   if (!text) {
     warn("{} is skipped: {}", run.string(), text.error().message);
@@ -72,7 +68,7 @@ Result<std::vector<Candidate>> list_candidates(const RunQuery& query) {
     if (entry->path().filename().string().starts_with('.') || !entry->is_directory(ignored)) {
       continue;
     }
-    const auto description = read_description(entry->path());
+    const auto description = try_read_description(entry->path());
     if (description && is_wanted(*description, query)) {
       candidates.push_back({description->created, entry->path()});
     }

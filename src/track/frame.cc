@@ -20,17 +20,12 @@
 #include "core/result.h"
 #include "track/event_log.h"
 #include "track/internal/cbor.h"
+#include "track/internal/little_endian.h"
 
 namespace kedge::track {
 namespace {
 
 constexpr std::size_t kHeadBytes = 8;  // length u32 | crc32c u32
-
-std::uint32_t u32_at(std::string_view bytes, std::size_t offset) {
-  std::uint32_t value = 0;
-  std::memcpy(&value, bytes.data() + offset, sizeof value);
-  return value;
-}
 
 static_assert(std::endian::native == std::endian::little);
 

@@ -128,7 +128,7 @@ std::map<int, std::int64_t> find_beginnings(const Path& run, const std::vector<L
 }
 
 // The last step of an attempt that no later attempt has replaced.
-std::int64_t find_last_step(const std::map<int, std::int64_t>& beginnings, int attempt) {
+std::int64_t find_last_kept_step(const std::map<int, std::int64_t>& beginnings, int attempt) {
   std::int64_t last = std::numeric_limits<std::int64_t>::max();
   for (auto later = beginnings.upper_bound(attempt); later != beginnings.end(); ++later) {
     last = std::min(last, later->second);
@@ -205,7 +205,7 @@ Result<std::vector<std::string>> read_records(const Path& run,
   const auto beginnings = find_beginnings(run, files);
   std::vector<std::string> problems;
   for (const LogFile& file : files) {
-    if (auto problem = read_log(file, find_last_step(beginnings, file.attempt), visit)) {
+    if (auto problem = read_log(file, find_last_kept_step(beginnings, file.attempt), visit)) {
       problems.push_back(std::move(*problem));
     }
   }

@@ -23,6 +23,7 @@
 #include "core/result.h"
 #include "track/attempt.h"
 #include "track/internal/attempt_file.h"
+#include "track/internal/json_text.h"
 #include "track/internal/yaml_json.h"
 #include "track/names.h"
 
@@ -32,17 +33,12 @@ namespace {
 constexpr std::string_view kLogPrefix = "events-";
 constexpr std::string_view kLogEnding = ".klog";
 
-std::string text_of(const nlohmann::json& json, const char* key) {
-  const auto found = json.find(key);
-  return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 std::int64_t time_us(const std::string& utc) {
   const auto seconds = parse_utc(utc);
   return seconds ? static_cast<std::int64_t>(std::llround(*seconds * 1e6)) : 0;
 }
 
-Result<nlohmann::json> read_description(const Path& run) {
+Result<nlohmann::json> read_run_json(const Path& run) {
   auto json = nlohmann::json::parse(KEDGE_TRY(read_file(run / "run.json")), nullptr, false);
   if (!json.is_object() || text_of(json, "format") != "kedge-run") {
     return fail(ErrorKind::Corrupt,
@@ -126,7 +122,7 @@ std::pair<int, int> order_of(const std::string& writer) {
 }  // namespace
 
 Result<RunName> read_run_name(const Path& run) {
-  const nlohmann::json description = KEDGE_TRY(read_description(run));
+  const nlohmann::json description = KEDGE_TRY(read_run_json(run));
   RunName name{.project = text_of(description, "project"), .id = text_of(description, "id")};
   KEDGE_TRY(check_folder_name("project", name.project));
   KEDGE_TRY(check_folder_name("id", name.id));
@@ -134,7 +130,7 @@ Result<RunName> read_run_name(const Path& run) {
 }
 
 Result<nlohmann::json> read_run_facts(const Path& run) {
-  const nlohmann::json description = KEDGE_TRY(read_description(run));
+  const nlohmann::json description = KEDGE_TRY(read_run_json(run));
   const auto attempts = list_attempts(run);
   nlohmann::json facts = {{"name", text_of(description, "name")},
                           {"group", text_of(description, "group")},

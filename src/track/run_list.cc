@@ -19,14 +19,10 @@
 #include "core/result.h"
 #include "track/attempt.h"
 #include "track/event_log.h"
+#include "track/internal/json_text.h"
 
 namespace kedge::track {
 namespace {
-
-std::string text_of(const nlohmann::json& json, const char* key) {
-  const auto found = json.find(key);
-  return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
 
 Result<std::vector<Path>> list_folders(const Path& folder) {
   std::vector<Path> folders;

@@ -40,7 +40,7 @@ bool is_run(const Path& folder) {
   return std::filesystem::is_regular_file(folder / "run.json", ignored);
 }
 
-std::vector<Path> list_folders(const Path& folder) {
+std::vector<Path> list_sorted_folders(const Path& folder) {
   std::vector<Path> folders;
   std::error_code error;
   std::filesystem::directory_iterator entry(folder, error);
@@ -199,12 +199,12 @@ Result<std::vector<Path>> find_run_folders(const std::string& word, const Path& 
     return std::vector<Path>{KEDGE_TRY(find_run_folder(word, dir))};
   }
   std::vector<Path> runs;
-  for (const Path& folder : list_folders(word)) {
+  for (const Path& folder : list_sorted_folders(word)) {
     if (is_run(folder)) {
       runs.push_back(folder);
       continue;
     }
-    for (const Path& inner : list_folders(folder)) {
+    for (const Path& inner : list_sorted_folders(folder)) {
       if (is_run(inner)) {
         runs.push_back(inner);
       }

@@ -35,7 +35,7 @@ std::string dump(const nlohmann::json& json) {
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-Random make_random() {
+Random make_process_random() {
   std::random_device device;
   return Random({device(), device(), static_cast<std::uint64_t>(::getpid())});
 }
@@ -70,7 +70,7 @@ Result<Identity> claim_folder(const RunStart& start) {
   if (auto made = make_dirs(project); !made) {
     return std::unexpected(with_dir_hint(made.error()));
   }
-  Random random = make_random();
+  Random random = make_process_random();
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   for (;;) {
     Identity run;
