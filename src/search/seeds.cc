@@ -29,14 +29,14 @@ constexpr double kAlpha = 0.05;
 constexpr double kPower = 0.8;
 constexpr std::int64_t kMoreMax = 1000;
 
-struct Moments {
+struct SampleMoments {
   double mean = 0;
   double variance = 0;  // of the sample
   double n = 0;
 };
 
-Moments moments_of(std::span<const double> values) {
-  Moments moments;
+SampleMoments sample_moments_of(std::span<const double> values) {
+  SampleMoments moments;
   moments.n = static_cast<double>(values.size());
   for (const double value : values) {
     moments.mean += value / moments.n;
@@ -66,7 +66,7 @@ Test test_of(double difference, double error, double degrees) {
 }
 
 // Welch's, for settings with seeds of their own.
-Test test_apart(const Moments& a, const Moments& b) {
+Test test_apart(const SampleMoments& a, const SampleMoments& b) {
   const double va = a.variance / a.n;
   const double vb = b.variance / b.n;
   const double degrees = va + vb > 0
@@ -136,7 +136,7 @@ std::vector<Setting> group(const Metric& metric, std::span<const Trial> trials,
     std::ranges::sort(setting.results);
     const auto values = results_of(setting);
     setting.mean = mean_interval(values);
-    setting.deviation = values.size() > 1 ? std::sqrt(moments_of(values).variance) : 0;
+    setting.deviation = values.size() > 1 ? std::sqrt(sample_moments_of(values).variance) : 0;
     settings.push_back(std::move(setting));
   }
   std::ranges::stable_sort(settings, [&](const Setting& a, const Setting& b) {
@@ -148,7 +148,7 @@ std::vector<Setting> group(const Metric& metric, std::span<const Trial> trials,
 }  // namespace
 
 Estimate mean_interval(std::span<const double> values) {
-  const Moments moments = moments_of(values);
+  const SampleMoments moments = sample_moments_of(values);
   if (values.size() < 2) {
     const double infinity = std::numeric_limits<double>::infinity();
     return {moments.mean, -infinity, infinity};
@@ -190,10 +190,11 @@ Result<SeedReport> compare_seeds(const Metric& metric, std::span<const Trial> tr
     if (!is_paired && (best.results.size() < 2 || other.results.size() < 2)) {
       continue;
     }
-    const Moments apart = moments_of(pairs);
+    const SampleMoments apart = sample_moments_of(pairs);
     tests.push_back(is_paired
                         ? test_of(apart.mean, std::sqrt(apart.variance / apart.n), apart.n - 1)
-                        : test_apart(moments_of(results_of(best)), moments_of(results_of(other))));
+                        : test_apart(sample_moments_of(results_of(best)),
+                                     sample_moments_of(results_of(other))));
     p.push_back(tests.back().p);
     report.comparisons.push_back(
         {.better = 0, .worse = i, .is_paired = is_paired, .difference = tests.back().difference});

@@ -23,14 +23,14 @@ namespace kedge::search {
 namespace {
 
 // W&B's keys, then ours.
-constexpr auto kKeys = std::to_array<std::string_view>(
+constexpr auto kPlanKeys = std::to_array<std::string_view>(
     {"program", "method", "metric", "parameters", "early_terminate", "command", "name",
      "description", "project", "entity", "run_cap", "controller", "scheduler", "job", "image_uri",
      "seed", "retries"});
 
-class Parser {
+class PlanParser {
  public:
-  Parser(const YAML::Node& root, const std::string& where) : root_(root), where_(where) {}
+  PlanParser(const YAML::Node& root, const std::string& where) : root_(root), where_(where) {}
 
   Result<SweepPlan> parse() {
     if (!root_.IsMap()) {
@@ -63,7 +63,7 @@ class Parser {
 
  private:
   void warn_of_unknown_keys() {
-    const std::vector<std::string> known(kKeys.begin(), kKeys.end());
+    const std::vector<std::string> known(kPlanKeys.begin(), kPlanKeys.end());
     for (const auto& entry : root_) {
       const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "?";
       if (std::ranges::find(known, key) == known.end()) {
@@ -221,7 +221,7 @@ Result<SweepPlan> parse_sweep(const std::string& yaml_text, const std::string& w
     // Our own form: a section of a config file.
     const bool is_section = root.IsMap() && root["sweep"] && root["sweep"].IsMap();
     const YAML::Node plan = is_section ? root["sweep"] : root;
-    auto parsed = KEDGE_TRY(Parser(plan, where).parse());
+    auto parsed = KEDGE_TRY(PlanParser(plan, where).parse());
     parsed.is_section = is_section;
     return parsed;
   } catch (const YAML::Exception& error) {

@@ -53,7 +53,7 @@ constexpr auto kDistributions = std::to_array<NamedDistribution>({
     {"q_beta", Distribution::Beta, true},
 });
 
-constexpr auto kKeys =
+constexpr auto kParameterKeys =
     std::to_array<std::string_view>({"value", "values", "probabilities", "min", "max", "mu",
                                      "sigma", "a", "b", "q", "distribution", "parameters"});
 
@@ -65,9 +65,9 @@ std::vector<std::string> names_of_distributions() {
   return names;
 }
 
-class Parser {
+class ParameterParser {
  public:
-  explicit Parser(const std::string& where) : where_(where) {}
+  explicit ParameterParser(const std::string& where) : where_(where) {}
 
   Result<void> add_map(const YAML::Node& map, const std::vector<std::string>& prefix) {
     if (!map.IsMap() || map.size() == 0) {
@@ -100,8 +100,8 @@ class Parser {
     }
     for (const auto& entry : spec) {
       const std::string key = entry.first.Scalar();
-      if (std::ranges::find(kKeys, key) == kKeys.end()) {
-        const std::vector<std::string> known(kKeys.begin(), kKeys.end());
+      if (std::ranges::find(kParameterKeys, key) == kParameterKeys.end()) {
+        const std::vector<std::string> known(kParameterKeys.begin(), kParameterKeys.end());
         const Error error = unknown_name(fmt::format("key of parameter '{}':", name_), key, known);
         return std::unexpected(error_at(entry.first, where_, error.message, error.hint));
       }
@@ -329,7 +329,7 @@ Error error_at(const YAML::Node& node, const std::string& where, const std::stri
 }
 
 Result<std::vector<Parameter>> parse_parameters(const YAML::Node& map, const std::string& where) {
-  Parser parser(where);
+  ParameterParser parser(where);
   KEDGE_TRY(parser.add_map(map, {}));
   return parser.take();
 }

@@ -180,10 +180,11 @@ class CmaEs : public Sampler {
   Evolution evolution_;
 };
 
-const Samplers::Add kAdd{{"cmaes", "evolutionary: CMA-ES, for numbers that depend on each other",
-                          [](const Problem& problem) -> Result<std::unique_ptr<Sampler>> {
-                            return std::make_unique<CmaEs>(problem);
-                          }}};
+const Samplers::Add kAddCmaEs{{"cmaes",
+                               "evolutionary: CMA-ES, for numbers that depend on each other",
+                               [](const Problem& problem) -> Result<std::unique_ptr<Sampler>> {
+                                 return std::make_unique<CmaEs>(problem);
+                               }}};
 
 }  // namespace
 }  // namespace kedge::search

@@ -28,10 +28,10 @@ class Grid : public Sampler {
   std::uint64_t size_;
 };
 
-const Samplers::Add kAdd{{"grid", "every combination of values, in order",
-                          [](const Problem& problem) -> Result<std::unique_ptr<Sampler>> {
-                            return std::make_unique<Grid>(problem.space);
-                          }}};
+const Samplers::Add kAddGrid{{"grid", "every combination of values, in order",
+                              [](const Problem& problem) -> Result<std::unique_ptr<Sampler>> {
+                                return std::make_unique<Grid>(problem.space);
+                              }}};
 
 }  // namespace
 }  // namespace kedge::search

@@ -33,10 +33,10 @@ class RandomSampler : public Sampler {
   std::uint64_t seed_;
 };
 
-const Samplers::Add kAdd{{"random", "independent draws from the parameters' distributions",
-                          [](const Problem& problem) -> Result<std::unique_ptr<Sampler>> {
-                            return std::make_unique<RandomSampler>(problem);
-                          }}};
+const Samplers::Add kAddRandom{{"random", "independent draws from the parameters' distributions",
+                                [](const Problem& problem) -> Result<std::unique_ptr<Sampler>> {
+                                  return std::make_unique<RandomSampler>(problem);
+                                }}};
 
 }  // namespace
 }  // namespace kedge::search

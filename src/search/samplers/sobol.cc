@@ -27,10 +27,10 @@ class Sobol : public Sampler {
   std::uint64_t seed_;
 };
 
-const Samplers::Add kAdd{{"sobol", "quasi-random: fills the space more evenly than random",
-                          [](const Problem& problem) -> Result<std::unique_ptr<Sampler>> {
-                            return std::make_unique<Sobol>(problem);
-                          }}};
+const Samplers::Add kAddSobol{{"sobol", "quasi-random: fills the space more evenly than random",
+                               [](const Problem& problem) -> Result<std::unique_ptr<Sampler>> {
+                                 return std::make_unique<Sobol>(problem);
+                               }}};
 
 }  // namespace
 }  // namespace kedge::search

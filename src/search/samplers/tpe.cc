@@ -98,10 +98,11 @@ class Tpe : public Sampler {
   std::vector<std::size_t> order_;
 };
 
-const Samplers::Add kAdd{{"tpe", "Bayesian: tree-structured Parzen estimator; cheap at any length",
-                          [](const Problem& problem) -> Result<std::unique_ptr<Sampler>> {
-                            return std::make_unique<Tpe>(problem);
-                          }}};
+const Samplers::Add kAddTpe{{"tpe",
+                             "Bayesian: tree-structured Parzen estimator; cheap at any length",
+                             [](const Problem& problem) -> Result<std::unique_ptr<Sampler>> {
+                               return std::make_unique<Tpe>(problem);
+                             }}};
 
 }  // namespace
 }  // namespace kedge::search
