@@ -1,5 +1,6 @@
-# kedge_room(NAME [TORCH] [USES room...] [LINKS library...]) builds src/NAME as an OBJECT library
-# (self-registering plug-ins vanish from static ones) and its *_test.cc as NAME_test.
+# kedge_room(NAME [TORCH] [USES room...] [LINKS library...] [ALONE file...]) builds src/NAME as an
+# OBJECT library (self-registering plug-ins vanish from static ones) and its *_test.cc as NAME_test.
+# ALONE: files with options of their own, which are no part of a batch.
 enable_testing()
 
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 12.1)
@@ -11,16 +12,20 @@ add_library(kedge_options INTERFACE)
 target_include_directories(kedge_options INTERFACE ${CMAKE_SOURCE_DIR}/src)
 if(NOT KEDGE_FUZZ) # the warnings are g++'s; the fuzzers are built by clang
   # Warnings stop the build only with the g++ that CI has, Debian's 12.2. Each version sees other
-  # things that are not there (12.3 values that may not be set, 13 references to temporaries
-  # wherever a function is given one), and a user's build must not end on those.
+  # things that are not there (13 references to temporaries wherever a function is given one), and
+  # a user's build must not end on those.
   if(CMAKE_CXX_COMPILER_VERSION VERSION_LESS 12.3)
     set(strictness -Werror)
   else()
-    set(strictness -Wno-dangling-reference -Wno-maybe-uninitialized)
+    set(strictness -Wno-dangling-reference)
   endif()
   target_compile_options(kedge_options INTERFACE -Wall -Wextra -Wconversion ${strictness}
-    # g++ sees overlaps and writes past the end in std::string and fmt's buffers that cannot be
-    -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
+    # g++ sees overlaps and writes past the end in std::string and fmt's buffers that cannot be, and
+    # values that are not set in std::expected and std::optional
+    -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread
+    -Wno-maybe-uninitialized
+    # and takes the files of a batch for headers, whose classes may not hold what is one file's own
+    -Wno-subobject-linkage)
   # nlohmann-json before 3.11 (Ubuntu 22.04) converts itself to std::optional, which g++ reports
   # wherever a json is returned as one.
   find_package(nlohmann_json REQUIRED)
@@ -57,8 +62,38 @@ function(kedge_link target)
   target_link_libraries(${target} PRIVATE kedge_options)
 endfunction()
 
+# kedge_batches(OUT SIZE file...) compiles files of src/ together, up to SIZE at once: most of a
+# file's time goes into what its headers instantiate, and that is done once for a batch. SIZE keeps
+# what an edit rebuilds small. Where a batch ends hangs on the hash of a file's name, so that a new
+# file changes its own batch and not all behind it; batches name files relative to src/, so that
+# ccache serves every clone.
+function(kedge_batches out size)
+  set(${out} ${ARGN} PARENT_SCOPE)
+  if(NOT KEDGE_BATCHES)
+    return()
+  endif()
+  set(files "")
+  foreach(source ${ARGN})
+    file(RELATIVE_PATH path ${CMAKE_SOURCE_DIR}/src ${source})
+    string(MD5 hash ${path})
+    string(SUBSTRING ${hash} 0 4 digits)
+    math(EXPR rest "0x${digits} % ${size}")
+    if(NOT files OR rest EQUAL 0 OR count EQUAL size)
+      set(file ${CMAKE_BINARY_DIR}/batches/${path})
+      list(APPEND files ${file})
+      set(count 0)
+    endif()
+    string(APPEND text_${file} "#include \"${path}\"\n")
+    math(EXPR count "${count} + 1")
+  endforeach()
+  foreach(file ${files})
+    file(CONFIGURE OUTPUT ${file} CONTENT "${text_${file}}")
+  endforeach()
+  set(${out} ${files} PARENT_SCOPE)
+endfunction()
+
 function(kedge_room name)
-  cmake_parse_arguments(ROOM "TORCH" "" "USES;LINKS" ${ARGN})
+  cmake_parse_arguments(ROOM "TORCH" "" "USES;LINKS;ALONE" ${ARGN})
   kedge_closure(below ${ROOM_USES})
   set_property(GLOBAL PROPERTY KEDGE_USES_${name} ${below})
 
@@ -69,7 +104,20 @@ function(kedge_room name)
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
 
   if(sources)
-    add_library(kedge_${name} OBJECT ${sources})
+    set(alone "")
+    foreach(file ${ROOM_ALONE})
+      list(APPEND alone ${CMAKE_SOURCE_DIR}/src/${name}/${file})
+    endforeach()
+    list(REMOVE_ITEM sources "" ${alone})
+    set(batch_size 5)
+    if(ROOM_TORCH)
+      set(batch_size 6)
+    endif()
+    if(name STREQUAL "nn") # a model takes longer
+      set(batch_size 4)
+    endif()
+    kedge_batches(batches ${batch_size} ${sources})
+    add_library(kedge_${name} OBJECT ${batches} ${alone})
     target_link_libraries(kedge_${name} PUBLIC kedge_options kedge_base)
   else()
     add_library(kedge_${name} INTERFACE)

@@ -26,7 +26,7 @@ class Rooms:
             keyword = ""
             self.uses[name] = []
             for word in words:
-                if word in ("TORCH", "USES", "LINKS"):
+                if word in ("TORCH", "USES", "LINKS", "ALONE"):
                     keyword = word
                     if word == "TORCH":
                         self.torch.add(name)

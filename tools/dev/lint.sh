@@ -66,16 +66,25 @@ changed_files() {
     done
 }
 
+# The build compiles several files at once; tools and editors want a command for each.
+write_commands() {
+  [[ -f build/CMakeCache.txt ]] || { echo "run ./dev build first"; return 1; }
+  local options
+  mapfile -t options < <(sed -n 's/^\(KEDGE_[A-Z]*\):[A-Z]*=/-D\1=/p' build/CMakeCache.txt)
+  cmake -S . -B build/apart -G Ninja "${options[@]}" -DKEDGE_BATCHES=OFF >build/apart.log 2>&1 ||
+    { tail -n 20 build/apart.log; return 1; }
+}
+
 check_tidy() {
   local tool files
   tool=$(find_clang_tool clang-tidy) || return 1
-  [[ -f build/compile_commands.json ]] || { echo "run ./dev build first"; return 1; }
+  write_commands || return 1
   if [[ $tidy == all ]]; then
     files=$(source_files | grep '\.cc$' | grep -v '_test\.cc$')
   else
     files=$(changed_files) || true
   fi
-  python3 tools/dev/run_tidy.py "$tool" build/compile_commands.json $files
+  python3 tools/dev/run_tidy.py "$tool" build/apart/compile_commands.json $files
 }
 
 report format check_format
