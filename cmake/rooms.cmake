@@ -62,29 +62,31 @@ function(kedge_link target)
   target_link_libraries(${target} PRIVATE kedge_options)
 endfunction()
 
-# kedge_batches(OUT SIZE file...) compiles files of src/ together, up to SIZE at once: most of a
-# file's time goes into what its headers instantiate, and that is done once for a batch. SIZE keeps
-# what an edit rebuilds small. Where a batch ends hangs on the hash of a file's name, so that a new
-# file changes its own batch and not all behind it; batches name files relative to src/, so that
-# ccache serves every clone.
-function(kedge_batches out size)
+# kedge_batches(OUT BYTES file...) compiles files of src/ together, as long as they have no more
+# than BYTES: most of a file's time goes into what its headers instantiate, and that is done once for
+# a batch. BYTES keeps what an edit rebuilds small. A batch also ends where the hash of a file's name
+# says so, so that a new file changes the batches near it and not all behind it; batches name files
+# relative to src/, so that ccache serves every clone.
+function(kedge_batches out bytes)
   set(${out} ${ARGN} PARENT_SCOPE)
   if(NOT KEDGE_BATCHES)
     return()
   endif()
   set(files "")
+  set(sum 0)
   foreach(source ${ARGN})
     file(RELATIVE_PATH path ${CMAKE_SOURCE_DIR}/src ${source})
     string(MD5 hash ${path})
     string(SUBSTRING ${hash} 0 4 digits)
-    math(EXPR rest "0x${digits} % ${size}")
-    if(NOT files OR rest EQUAL 0 OR count EQUAL size)
+    math(EXPR rest "0x${digits} % 6")
+    file(SIZE ${source} size)
+    math(EXPR sum "${sum} + ${size}")
+    if(NOT files OR rest EQUAL 0 OR sum GREATER bytes)
       set(file ${CMAKE_BINARY_DIR}/batches/${path})
       list(APPEND files ${file})
-      set(count 0)
+      set(sum ${size})
     endif()
     string(APPEND text_${file} "#include \"${path}\"\n")
-    math(EXPR count "${count} + 1")
   endforeach()
   foreach(file ${files})
     file(CONFIGURE OUTPUT ${file} CONTENT "${text_${file}}")
@@ -109,14 +111,14 @@ function(kedge_room name)
       list(APPEND alone ${CMAKE_SOURCE_DIR}/src/${name}/${file})
     endforeach()
     list(REMOVE_ITEM sources "" ${alone})
-    set(batch_size 5)
+    set(bytes 18000)
     if(ROOM_TORCH)
-      set(batch_size 6)
+      set(bytes 24000)
     endif()
-    if(name STREQUAL "nn") # a model takes longer
-      set(batch_size 4)
+    if(name STREQUAL "nn") # modules take longer
+      set(bytes 15000)
     endif()
-    kedge_batches(batches ${batch_size} ${sources})
+    kedge_batches(batches ${bytes} ${sources})
     add_library(kedge_${name} OBJECT ${batches} ${alone})
     target_link_libraries(kedge_${name} PUBLIC kedge_options kedge_base)
   else()
