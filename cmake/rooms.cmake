@@ -63,10 +63,10 @@ function(kedge_link target)
 endfunction()
 
 # kedge_batches(OUT BYTES file...) compiles files of src/ together, as long as they have no more
-# than BYTES: most of a file's time goes into what its headers instantiate, and that is done once for
-# a batch. BYTES keeps what an edit rebuilds small. A batch also ends where the hash of a file's name
-# says so, so that a new file changes the batches near it and not all behind it; batches name files
-# relative to src/, so that ccache serves every clone.
+# than BYTES: most of a file's time goes into what its headers instantiate, and that is done once
+# for a batch. BYTES keeps what an edit rebuilds small. A batch also ends where the hash of a file's
+# name says so, so that a new file changes the batches near it and not all behind it; batches name
+# files relative to src/, so that ccache serves every clone.
 function(kedge_batches out bytes)
   set(${out} ${ARGN} PARENT_SCOPE)
   if(NOT KEDGE_BATCHES)
