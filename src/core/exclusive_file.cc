@@ -1,6 +1,5 @@
 #include "core/exclusive_file.h"
 
-#include <array>
 #include <atomic>
 #include <cerrno>
 #include <string>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/file.h"
+#include "core/host_name.h"
 #include "core/result.h"
 
 namespace kedge {
@@ -20,9 +20,7 @@ namespace {
 // A name beside the target that no other thread, process or machine uses.
 Path own_path(const Path& target) {
   static std::atomic<unsigned> counter = 0;
-  std::array<char, 256> host{};
-  ::gethostname(host.data(), host.size() - 1);
-  return target.parent_path() / fmt::format(".claim-{}-{}-{}", host.data(), ::getpid(), ++counter);
+  return target.parent_path() / fmt::format(".claim-{}-{}-{}", host_name(), ::getpid(), ++counter);
 }
 
 bool lacks_links(int error_number) {

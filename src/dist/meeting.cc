@@ -13,6 +13,7 @@
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <unistd.h>
 
+#include "core/host_name.h"
 #include "core/log.h"
 #include "dist/internal/backend_group.h"
 #include "dist/network.h"
@@ -22,12 +23,6 @@ namespace kedge::dist {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-std::string host_name() {
-  std::string name(256, '\0');
-  ::gethostname(name.data(), name.size() - 1);
-  return name.c_str();
-}
 
 std::optional<int> inherited_socket() {
   const char* text = std::getenv(kListenVariable);

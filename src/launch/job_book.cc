@@ -13,9 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/host_name.h"
 #include "core/log.h"
 #include "core/random_text.h"
-#include "launch/internal/host_name.h"
 
 namespace kedge::launch {
 namespace {

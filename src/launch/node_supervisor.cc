@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/host_name.h"
 #include "core/log.h"
 #include "core/signals.h"
-#include "launch/internal/host_name.h"
 #include "launch/internal/line_socket.h"
 #include "launch/internal/node_host.h"
 #include "launch/internal/rank_crew.h"

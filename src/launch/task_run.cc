@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/file.h"
+#include "core/host_name.h"
 #include "core/log.h"
 #include "launch/secrets.h"
 #include "launch/time_limit.h"
@@ -33,8 +34,7 @@ std::string host_of(const Variables& variables) {
   // On Slurm the node's name, which need not be the host's.
   std::string host = find(variables, "SLURMD_NODENAME");
   if (host.empty()) {
-    std::array<char, 256> name{};
-    host = ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "?";
+    host = host_name();
     host.erase(std::min(host.find('.'), host.size()));
   }
   const std::string tasks = find(variables, "SLURM_STEP_NUM_TASKS");

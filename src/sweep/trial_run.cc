@@ -10,9 +10,9 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "core/file.h"
+#include "core/host_name.h"
 #include "core/result.h"
 #include "search/early_stop.h"
 #include "search/trial.h"
@@ -28,12 +28,6 @@ namespace {
 constexpr std::chrono::milliseconds kPoll{200};
 constexpr std::size_t kLineMax = 300;
 constexpr std::size_t kTailBytes = 8192;
-
-std::string host_name() {
-  std::string name(256, '\0');
-  ::gethostname(name.data(), name.size() - 1);
-  return name.c_str();
-}
 
 }  // namespace
 

@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "core/file.h"
+#include "core/host_name.h"
 #include "core/result.h"
 #include "core/scratch_folder.h"
 #include "track/internal/attempt_file.h"
@@ -161,7 +162,7 @@ TEST_F(AttemptTest, a_live_holder_on_this_machine_is_named) {
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().kind, ErrorKind::Unavailable);
   EXPECT_THAT(second.error().message, HasSubstr(fmt::format("held by process {} on {} (attempt 1",
-                                                            holder.pid(), find_host_name())));
+                                                            holder.pid(), host_name())));
   EXPECT_THAT(second.error().hint, HasSubstr("run.id"));
   EXPECT_EQ(list_attempts(run_).size(), 1U);
 }
@@ -310,17 +311,17 @@ TEST_F(AttemptTest, waiting_can_be_stopped) {
 }
 
 TEST_F(AttemptTest, a_holder_from_before_a_reboot_is_dead) {
-  write_attempt(1, {{"host", find_host_name()}, {"boot_id", "another"}}, 0);
+  write_attempt(1, {{"host", host_name()}, {"boot_id", "another"}}, 0);
   EXPECT_TRUE(Attempt::take(run_, at_once_));
 }
 
 TEST_F(AttemptTest, a_holder_in_another_container_of_this_machine_may_be_alive) {
-  write_attempt(1, {{"host", find_host_name()}, {"pid_namespace", "pid:[1]"}}, 0);
+  write_attempt(1, {{"host", host_name()}, {"pid_namespace", "pid:[1]"}}, 0);
   EXPECT_FALSE(Attempt::take(run_, at_once_));
 }
 
 TEST_F(AttemptTest, a_process_number_used_again_is_another_process) {
-  write_attempt(1, {{"host", find_host_name()}, {"pid", ::getpid()}, {"process_start", 1}}, 0);
+  write_attempt(1, {{"host", host_name()}, {"pid", ::getpid()}, {"process_start", 1}}, 0);
   EXPECT_TRUE(Attempt::take(run_, at_once_));
 }
 

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "core/file.h"
+#include "core/host_name.h"
 #include "core/process.h"
 #include "core/redact.h"
 #include "track/internal/identity.h"
@@ -119,7 +120,7 @@ nlohmann::json collect_environment(int argc, const char* const* argv) {
   std::error_code error;
   const Path folder = std::filesystem::current_path(error);
   return {{"kedge", KEDGE_VERSION},
-          {"host", find_host_name()},
+          {"host", host_name()},
           {"user", find_user_name()},
           {"pid", ::getpid()},
           {"os", find_in_file("/etc/os-release", "PRETTY_NAME", '=')},

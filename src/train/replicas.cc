@@ -1,7 +1,6 @@
 #include "train/replicas.h"
 
 #include <algorithm>
-#include <array>
 #include <exception>
 #include <filesystem>
 #include <span>
@@ -16,6 +15,7 @@
 
 #include "checkpoint/replica.h"
 #include "core/hash.h"
+#include "core/host_name.h"
 #include "core/log.h"
 #include "launch/rank_board.h"
 #include "track/attempt.h"
@@ -24,12 +24,6 @@ namespace kedge::train {
 namespace {
 
 constexpr std::size_t kBlockBytes = std::size_t{64} << 20U;
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  ::gethostname(name.data(), name.size() - 1);
-  return name.data();
-}
 
 // Two ranks with one of these share their memory: containers may have one host's name.
 std::string machine_name() {

@@ -13,9 +13,9 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include "core/host_name.h"
 #include "core/process.h"
 #include "core/result.h"
-#include "launch/internal/host_name.h"
 #include "launch/job_script.h"
 #include "launch/launcher.h"
 #include "launch/local/slots.h"

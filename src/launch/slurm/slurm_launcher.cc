@@ -19,6 +19,7 @@
 #include "core/process.h"
 #include "core/result.h"
 #include "launch/in_container.h"
+#include "launch/internal/unix_time.h"
 #include "launch/job_ends.h"
 #include "launch/job_script.h"
 #include "launch/launcher.h"
@@ -293,9 +294,7 @@ class SlurmLauncher : public Launcher {
     const std::vector<QueuedJob> queue = KEDGE_TRY(read_queue());
     Statuses statuses;
     std::vector<std::string> ids;
-    std::int64_t since_s = std::chrono::duration_cast<std::chrono::seconds>(
-                               std::chrono::system_clock::now().time_since_epoch())
-                               .count();
+    std::int64_t since_s = now_s();
     for (const JobRecord& record : records) {
       std::set<std::int64_t> ended;
       for (const TaskStatus& status : record.ended) {

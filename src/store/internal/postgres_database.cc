@@ -16,6 +16,7 @@
 #include <postgresql/libpq-fe.h>
 #include <unistd.h>
 
+#include "core/host_name.h"
 #include "core/result.h"
 #include "store/internal/backends.h"
 #include "store/internal/libpq.h"
@@ -269,9 +270,7 @@ class PostgresDatabase final : public Database {
 
 Result<std::unique_ptr<Database>> open_postgres(const std::string& address, Access access) {
   const Libpq& pq = *KEDGE_TRY(open_libpq());
-  std::array<char, 256> host = {};
-  ::gethostname(host.data(), host.size() - 1);
-  const std::string name = fmt::format("kedge process {} on {}", ::getpid(), host.data());
+  const std::string name = fmt::format("kedge process {} on {}", ::getpid(), host_name());
   const std::array<const char*, 5> keys = {"dbname", "application_name", "client_encoding",
                                            "connect_timeout", nullptr};
   const std::array<const char*, 5> values = {address.c_str(), name.c_str(), "UTF8", "10", nullptr};

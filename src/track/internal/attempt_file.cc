@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "core/file.h"
+#include "core/host_name.h"
 #include "core/result.h"
 
 namespace kedge::track {
@@ -51,7 +52,7 @@ int number_of(std::string_view name) {
 Path own_path(const Path& run, std::string_view prefix) {
   static std::atomic<unsigned> counter = 0;
   return attempts_folder(run) /
-         fmt::format("{}{}-{}-{}", prefix, find_host_name(), ::getpid(), ++counter);
+         fmt::format("{}{}-{}-{}", prefix, host_name(), ::getpid(), ++counter);
 }
 
 double to_seconds(const timespec& time) {

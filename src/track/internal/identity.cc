@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "core/file.h"
+#include "core/host_name.h"
 
 namespace kedge::track {
 namespace {
@@ -109,11 +110,6 @@ std::string find_in_file(const Path& path, std::string_view key, char separator)
   return text ? find_value(*text, key, separator) : std::string();
 }
 
-std::string find_host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
-}
-
 std::string find_user_name() {
   // Not getpwuid(): runs may begin on several threads.
   std::array<char, 4096> texts{};
@@ -125,7 +121,7 @@ std::string find_user_name() {
 
 ProcessIdentity identify_this_process() {
   ProcessIdentity identity;
-  identity.host = find_host_name();
+  identity.host = host_name();
   identity.machine_id = read_line("/etc/machine-id");
   identity.boot_id = read_line("/proc/sys/kernel/random/boot_id");
   std::error_code ignored;

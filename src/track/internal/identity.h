@@ -29,7 +29,6 @@ enum class Life : std::uint8_t { Alive, Dead, Unknown };
 // What can be known about `other` from here without waiting for a sign of life.
 Life judge_life(const ProcessIdentity& other, const ProcessIdentity& here);
 
-std::string find_host_name();
 std::string find_user_name();
 
 // The value behind `key` in files of "key<separator>value" lines; empty when there is none.

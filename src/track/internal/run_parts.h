@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/file.h"
+#include "core/host_name.h"
 #include "core/result.h"
 #include "track/attempt.h"
 #include "track/internal/identity.h"
@@ -71,7 +72,7 @@ class Run::Impl {
     }
     first.body = {{"attempt", attempt.number()},
                   {"from_step", point.step},
-                  {"host", find_host_name()},
+                  {"host", host_name()},
                   {"changes", std::move(changes)}};
     recorder.add(std::move(first));
     Item config{.kind = Item::Kind::Event, .type = "config", .step = point.step};

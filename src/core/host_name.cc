@@ -1,14 +1,14 @@
-#include "launch/internal/host_name.h"
+#include "core/host_name.h"
 
 #include <array>
 
 #include <unistd.h>
 
-namespace kedge::launch {
+namespace kedge {
 
 std::string host_name() {
   std::array<char, 256> name{};
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "?";
 }
 
-}  // namespace kedge::launch
+}  // namespace kedge
