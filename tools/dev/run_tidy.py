@@ -15,6 +15,7 @@ import tempfile
 # -include of CMake's pre-compiled header, and what only g++ or the linker's launcher knows.
 GCC_ONLY = re.compile(
     r"-Winvalid-pch|-include \S*cmake_pch\.hxx|-fpch-preprocess|-Wno-restrict|-Wno-stringop-\w+"
+    r"|-Wno-maybe-uninitialized|-Wno-subobject-linkage|-Wno-dangling-reference|--param=ggc-\S+"
 )
 
 

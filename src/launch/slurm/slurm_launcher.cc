@@ -270,7 +270,7 @@ class SlurmLauncher : public Launcher {
       return std::unexpected(explain_refusal("sbatch", *answer));
     }
     // "12", or "12;cluster" where there are several.
-    const std::string id = answer->output.substr(0, answer->output.find_first_of(";\n"));
+    std::string id = answer->output.substr(0, answer->output.find_first_of(";\n"));
     if (id.empty() || id.find_first_not_of("0123456789") != std::string::npos) {
       return fail(ErrorKind::Unavailable,
                   "sbatch answered '" + answer->output + "', which is no id");

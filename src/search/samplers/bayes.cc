@@ -97,13 +97,11 @@ class Bayes : public Sampler {
     if (!is_alone && number % kParzenEvery == 0) {
       return parzen_->next(pending, number, try_count);
     }
-    if (!process_) {
-      fit();
-    }
+    GaussianProcess& process = process_ ? *process_ : process_.emplace(fit());
     for (; believed_ < pending.size(); ++believed_) {
-      process_->believe(axes_.features(pending[believed_]));
+      process.believe(axes_.features(pending[believed_]));
     }
-    const Acquisition acquisition(*process_, best_loss_, axes_);
+    const Acquisition acquisition(process, best_loss_, axes_);
     Random random({problem_.seed, static_cast<std::uint64_t>(number), 0xba7e5U});
     return acquisition.maximize(best_points_, random);
   }
@@ -145,15 +143,13 @@ class Bayes : public Sampler {
     return best;
   }
 
-  void fit() {
+  GaussianProcess fit() {
     std::vector<double> losses;
     for (const Observation& observation : problem_.told) {
       losses.push_back(observation.loss);
     }
     KernelShape shape;
     std::tie(losses, shape) = explain(losses);
-    process_.emplace(samples_of(choose(problem_.told, kPointsMax), losses), std::move(shape),
-                     axes_.is_choice);
     best_loss_ = *std::ranges::min_element(losses);
     std::vector<std::size_t> order(losses.size());
     for (std::size_t i = 0; i < order.size(); ++i) {
@@ -163,6 +159,8 @@ class Bayes : public Sampler {
     for (std::size_t i = 0; i < std::min<std::size_t>(5, order.size()); ++i) {
       best_points_.push_back(axes_.features(problem_.told[order[i]].point));
     }
+    return {samples_of(choose(problem_.told, kPointsMax), losses), std::move(shape),
+            axes_.is_choice};
   }
 
   Problem problem_;
