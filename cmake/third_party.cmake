@@ -30,12 +30,15 @@ kedge_static_library(zstd)
 kedge_static_library(ssl)
 kedge_static_library(crypto)
 
-# nlohmann-json and xxhash are header-only here.
+# xxhash is header-only here.
 add_library(kedge_fmt STATIC ${CMAKE_SOURCE_DIR}/cmake/fmt.cc)
+add_library(kedge_json STATIC ${CMAKE_SOURCE_DIR}/cmake/json.cc)
+target_link_libraries(kedge_json PRIVATE kedge_options)
 # g++ 13 sees fmt's own buffers overflow; they do not.
-set_source_files_properties(${CMAKE_SOURCE_DIR}/cmake/fmt.cc PROPERTIES COMPILE_OPTIONS -w)
+set_source_files_properties(${CMAKE_SOURCE_DIR}/cmake/fmt.cc ${CMAKE_SOURCE_DIR}/cmake/json.cc
+  PROPERTIES COMPILE_OPTIONS -w)
 add_library(kedge_base INTERFACE)
-target_link_libraries(kedge_base INTERFACE kedge_fmt Threads::Threads ${CMAKE_DL_LIBS})
+target_link_libraries(kedge_base INTERFACE kedge_fmt kedge_json Threads::Threads ${CMAKE_DL_LIBS})
 
 add_library(kedge_yaml_library INTERFACE)
 target_link_libraries(kedge_yaml_library INTERFACE kedge_yaml-cpp_static)
@@ -96,7 +99,8 @@ function(kedge_pre_compile name library)
     add_library(${target} OBJECT ${CMAKE_BINARY_DIR}/pre_compiled.cc)
     target_link_libraries(${target} PUBLIC kedge_options kedge_base ${library})
     target_precompile_headers(${target} PRIVATE ${ARGN} <algorithm> <chrono> <filesystem>
-      <functional> <map> <optional> <string> <vector> <fmt/format.h> <nlohmann/json.hpp>)
+      <functional> <map> <optional> <string> <vector> <fmt/format.h>
+      ${CMAKE_SOURCE_DIR}/cmake/json.h)
     target_compile_options(${target} PRIVATE -fpch-preprocess)
   endforeach()
   target_precompile_headers(${name}_test PRIVATE <gmock/gmock.h> <gtest/gtest.h>)

@@ -1,0 +1,2 @@
+#define KEDGE_JSON_TEMPLATE template
+#include "json.h"
