@@ -1,8 +1,8 @@
 """Fail when a source file includes a room that its own room may not use.
 
-The kedge_room(NAME [TORCH] [COLD] [USES room...]) lines of CMakeLists.txt are the only truth. A room's
-internal/ folder is private. libtorch headers stay in the rooms marked TORCH: src/cli/torch, the
-program with libtorch, uses those rooms' faces, and the rest of src/cli not even these.
+The kedge_room(NAME [TORCH] [COLD] [USES room...]) lines of CMakeLists.txt are the only truth. A
+room's internal/ folder is private. libtorch headers stay in the rooms marked TORCH: src/cli/torch,
+the program with libtorch, uses those rooms' faces, and the rest of src/cli not even these.
 """
 
 import pathlib
