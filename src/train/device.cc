@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <torch/cuda.h>
+#include <torch/version.h>
 #include <unistd.h>
 
 #include "core/log.h"
@@ -68,6 +69,36 @@ GpuFacts read_gpu_facts(int index) {
   }
   return facts;
 }
+
+struct GpuMemory {
+  std::uint64_t free_bytes = 0;
+  std::uint64_t peak_bytes = 0;
+};
+
+#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 10
+GpuMemory read_gpu_memory(int index) {
+  c10::DeviceAllocator& allocator = *c10::getDeviceAllocator(c10::kCUDA);
+  const auto device = static_cast<c10::DeviceIndex>(index);
+  const auto peak = allocator.getDeviceStats(device).allocated_bytes[0].peak;
+  return {.free_bytes = allocator.getMemoryInfo(device).first,
+          .peak_bytes = static_cast<std::uint64_t>(peak)};
+}
+#else
+// libtorch's allocator cannot be asked without CUDA's headers, so the driver is. The allocator
+// gives nothing back: what the device has given away at the end is the most that was in use.
+GpuMemory read_gpu_memory(int /*index*/) {
+  using GetInfo = int (*)(std::size_t*, std::size_t*);
+  void* driver = ::dlopen("libcuda.so.1", RTLD_NOW);
+  const auto get_info =
+      driver == nullptr ? nullptr : reinterpret_cast<GetInfo>(::dlsym(driver, "cuMemGetInfo_v2"));
+  std::size_t free = 0;
+  std::size_t total = 0;
+  if (get_info == nullptr || get_info(&free, &total) != 0) {
+    return {};
+  }
+  return {.free_bytes = free, .peak_bytes = total - free};
+}
+#endif
 
 // A scheduler gave this job none, or the user wants none.
 bool are_gpus_hidden() {
@@ -152,9 +183,7 @@ config::Precision resolve_precision(config::Precision wish, c10::Device device) 
 
 std::uint64_t peak_memory_bytes(c10::Device device) {
   if (device.is_cuda()) {
-    const auto stats = c10::getDeviceAllocator(c10::kCUDA)
-                           ->getDeviceStats(static_cast<c10::DeviceIndex>(index_of(device)));
-    return static_cast<std::uint64_t>(stats.allocated_bytes[0].peak);
+    return read_gpu_memory(index_of(device)).peak_bytes;
   }
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
@@ -163,9 +192,7 @@ std::uint64_t peak_memory_bytes(c10::Device device) {
 
 std::uint64_t free_memory_bytes(c10::Device device) {
   if (device.is_cuda()) {
-    return c10::getDeviceAllocator(c10::kCUDA)
-        ->getMemoryInfo(static_cast<c10::DeviceIndex>(index_of(device)))
-        .first;
+    return read_gpu_memory(index_of(device)).free_bytes;
   }
   return static_cast<std::uint64_t>(::sysconf(_SC_AVPHYS_PAGES)) *
          static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
