@@ -57,8 +57,11 @@ endfunction()
 
 # kedge_cold(TARGET): nothing in it runs often enough for the optimiser to be felt (it decides what
 # others shall do: libtorch, a scheduler), so that -O1, in three quarters of the time, will do.
+# g++ 13 takes no header that was pre-compiled with -O2 then.
 function(kedge_cold target)
-  target_compile_options(${target} PRIVATE -O1)
+  if(CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    target_compile_options(${target} PRIVATE -O1)
+  endif()
 endfunction()
 
 # An executable from rooms: OBJECT libraries do not pass their objects on, so each is named. Cold
@@ -82,7 +85,8 @@ endfunction()
 # files relative to src/, so that ccache serves every clone.
 function(kedge_batches out bytes)
   set(${out} ${ARGN} PARENT_SCOPE)
-  if(NOT KEDGE_BATCHES)
+  # g++ 13 (Ubuntu 24.04) crashes on classes within classes that are not in its main file.
+  if(NOT KEDGE_BATCHES OR CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
     return()
   endif()
   set(files "")
