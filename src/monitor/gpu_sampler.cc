@@ -13,20 +13,6 @@
 namespace kedge::monitor {
 namespace {
 
-// Declared as in nvml.h, whose ABI NVIDIA keeps: a function that changes gets a new name.
-using Device = struct nvmlDevice_st*;
-
-struct Utilization {
-  unsigned gpu;
-  unsigned memory;
-};
-
-struct Memory {
-  unsigned long long total;
-  unsigned long long free;
-  unsigned long long used;
-};
-
 constexpr int kSuccess = 0;
 constexpr int kTemperatureGpu = 0;
 constexpr int kClockSm = 1;
@@ -36,6 +22,20 @@ constexpr int kPcieRx = 1;
 }  // namespace
 
 class GpuSampler::Nvml {
+  // Declared as in nvml.h, whose ABI NVIDIA keeps: a function that changes gets a new name.
+  using Device = struct nvmlDevice_st*;
+
+  struct Utilization {
+    unsigned gpu;
+    unsigned memory;
+  };
+
+  struct Memory {
+    unsigned long long total;
+    unsigned long long free;
+    unsigned long long used;
+  };
+
  public:
   static std::unique_ptr<Nvml> open(const char* library) {
     auto nvml = std::unique_ptr<Nvml>(new Nvml(::dlopen(library, RTLD_NOW | RTLD_LOCAL)));
