@@ -1,5 +1,5 @@
-// nlohmann-json's templates, compiled once in json.cc. Their code was a quarter of all that the
-// compiler wrote, and with this header, which is pre-compiled for every room, it writes none of it.
+// nlohmann-json's templates, compiled once in json.cc: their code was a quarter of all that the
+// compiler wrote. This header is pre-compiled for every room.
 #pragma once
 
 #include <map>
