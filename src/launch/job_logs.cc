@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 #include <glob.h>
 
+#include "launch/condor/submission.h"
+#include "launch/condor/user_log.h"
 #include "launch/job_ends.h"
 
 namespace kedge::launch {
@@ -41,13 +43,21 @@ std::vector<Path> expand(const std::string& pattern) {
   return paths;
 }
 
-// What {job} may stand for in the names of a task's files.
-std::vector<std::string> ids_of(const JobRecord& record, const Submission& submission,
-                                std::int64_t task) {
-  // A step of HTCondor's DAGMan has an id that the book does not know.
-  if (record.launcher == "condor") {
-    return {"*"};
+// A step of HTCondor's DAGMan has an id that the book does not know; the user log knows them all.
+std::vector<std::string> condor_clusters(const JobRecord& record, const Submission& submission) {
+  std::vector<std::string> ids;
+  for (const condor::Event& event :
+       condor::read_user_log(record.folder / condor::user_log_name(submission.number))) {
+    std::string id = std::to_string(event.job.cluster);
+    if (std::ranges::find(ids, id) == ids.end()) {
+      ids.push_back(std::move(id));
+    }
   }
+  return ids;
+}
+
+std::vector<std::string> task_ids(const JobRecord& record, const Submission& submission,
+                                  std::int64_t task) {
   std::vector<std::string> ids = read_job_ids(record.folder, task, submission.number);
   ids.push_back(submission.id);
   ids.push_back(record.key);
@@ -60,6 +70,12 @@ std::vector<LogFile> find_logs(const JobRecord& record, const std::vector<std::i
   std::vector<LogFile> files;
   for (const Submission& submission : record.submissions) {
     const std::string pattern = escaped(submission.output);
+    const bool has_id = pattern.find("{job}") != std::string::npos;
+    const bool is_condor = record.launcher == "condor";
+    std::vector<std::string> ids = {""};
+    if (has_id && is_condor) {
+      ids = condor_clusters(record, submission);
+    }
     for (std::int64_t task = 0; task < record.spec.task_count(); ++task) {
       const bool is_wanted = tasks.empty() || std::ranges::find(tasks, task) != tasks.end();
       if (!is_wanted) {
@@ -67,7 +83,10 @@ std::vector<LogFile> find_logs(const JobRecord& record, const std::vector<std::i
       }
       const std::string name =
           replaced(replaced(pattern, "{task}", std::to_string(task)), "{node}", "*");
-      for (const std::string& id : ids_of(record, submission, task)) {
+      if (has_id && !is_condor) {
+        ids = task_ids(record, submission, task);
+      }
+      for (const std::string& id : ids) {
         for (Path& path : expand(replaced(name, "{job}", id))) {
           if (std::ranges::find(files, path, &LogFile::path) == files.end()) {
             files.push_back({std::move(path), task});

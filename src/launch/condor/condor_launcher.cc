@@ -41,19 +41,13 @@ std::string has_mark(const std::string& mark) {
   return "KedgeMark == " + class_ad_string(mark);
 }
 
-std::vector<Event> read_user_log(const JobRecord& record, std::int64_t submission) {
-  const auto text = read_file(record.folder / user_log_name(submission));
-  return text ? parse_user_log(*text, std::chrono::system_clock::now()) : std::vector<Event>{};
-}
-
 // In the folder of a step: the folder of its DAG.
 constexpr const char* kDagLink = "dag";
 constexpr const char* kDagName = "steps.dag";
 
 // The life of the DAGMan that runs a step; empty: it is no step.
 std::vector<Event> read_dag_log(const JobRecord& record) {
-  const auto text = read_file(record.folder / kDagLink / fmt::format("{}.dagman.log", kDagName));
-  return text ? parse_user_log(*text, std::chrono::system_clock::now()) : std::vector<Event>{};
+  return read_user_log(record.folder / kDagLink / fmt::format("{}.dagman.log", kDagName));
 }
 
 // Processes of a cluster are numbered in the order of the tasks that were submitted.
@@ -117,7 +111,7 @@ std::vector<TaskStatus> look_at(const JobRecord& record, const AdsByMark& ads) {
       continue;
     }
     if (!logs.contains(submission->number)) {
-      logs[submission->number] = read_user_log(record, submission->number);
+      logs[submission->number] = read_user_log(record.folder / user_log_name(submission->number));
     }
     const std::vector<Event>& events = logs[submission->number];
     const JobId id{cluster_of(*submission, events), process_of(*submission, task)};
@@ -205,7 +199,8 @@ class CondorLauncher : public Launcher {
 
   Result<std::optional<std::string>> find(const JobRecord& record) const override {
     // The schedd writes the first event when it has the job for good; a step's DAG comes first.
-    for (const auto& events : {read_dag_log(record), read_user_log(record, record.last().number)}) {
+    const Path user_log = record.folder / user_log_name(record.last().number);
+    for (const auto& events : {read_dag_log(record), read_user_log(user_log)}) {
       if (!events.empty()) {
         return std::to_string(events.front().job.cluster);
       }

@@ -317,6 +317,11 @@ std::vector<Event> parse_user_log(std::string_view text, SystemTime now) {
   return events;
 }
 
+std::vector<Event> read_user_log(const Path& file) {
+  const auto text = read_file(file);
+  return text ? parse_user_log(*text, std::chrono::system_clock::now()) : std::vector<Event>{};
+}
+
 JobStory tell_story(const std::vector<Event>& events, JobId job) {
   Storyteller teller;
   for (const Event& event : events) {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/file.h"
 #include "launch/condor/job_id.h"
 
 namespace kedge::launch::condor {
@@ -57,6 +58,8 @@ struct Event {
 // its closing line is still being written and is left for the next reading; lines that are no event
 // are passed over.
 std::vector<Event> parse_user_log(std::string_view text, SystemTime now);
+
+std::vector<Event> read_user_log(const Path& file);  // none when there is no such file
 
 // What the log says of one job, added up.
 struct JobStory {
