@@ -5,7 +5,7 @@ if(NOT KEDGE_CUDA)
   return()
 endif()
 file(GLOB plugin_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/gpu/plugin/*.cc)
-kedge_batches(plugin_batches 40000 ${plugin_sources})
+kedge_batches(plugin_batches ${KEDGE_TORCH_BATCH} ${plugin_sources})
 # result.cc: what a failed check says. All else of kedge reaches the plugin as objects it is given.
 add_library(kedge_cuda MODULE ${plugin_batches} ${CMAKE_SOURCE_DIR}/src/core/result.cc)
 set_target_properties(kedge_cuda PROPERTIES

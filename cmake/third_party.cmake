@@ -4,10 +4,11 @@
 find_program(CCACHE ccache)
 if(CCACHE)
   # The sloppiness lets ccache serve files that use a pre-compiled header; without absolute paths in
-  # what it compares it serves every clone on the machine.
+  # what it compares it serves every clone on the machine. It takes the compiler's word for what a
+  # file includes, in place of preprocessing it first.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
       CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
-      CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE})
+      CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1 ${CCACHE})
 endif()
 find_program(MOLD mold)
 if(MOLD)
@@ -100,7 +101,7 @@ function(kedge_pre_compile name library)
     target_link_libraries(${target} PUBLIC kedge_options kedge_base ${library})
     target_precompile_headers(${target} PRIVATE ${ARGN} <algorithm> <chrono> <filesystem>
       <functional> <map> <optional> <string> <vector> <fmt/format.h>
-      ${CMAKE_SOURCE_DIR}/cmake/json.h)
+      ${CMAKE_SOURCE_DIR}/cmake/json.h ${CMAKE_SOURCE_DIR}/cmake/warm.h)
     target_compile_options(${target} PRIVATE -fpch-preprocess)
   endforeach()
   target_precompile_headers(${name}_test PRIVATE <gmock/gmock.h> <gtest/gtest.h>)

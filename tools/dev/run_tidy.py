@@ -16,6 +16,7 @@ import tempfile
 GCC_ONLY = re.compile(
     r"-Winvalid-pch|-include \S*cmake_pch\.hxx|-fpch-preprocess|-Wno-restrict|-Wno-stringop-\w+"
     r"|-Wno-maybe-uninitialized|-Wno-subobject-linkage|-Wno-dangling-reference|--param=ggc-\S+"
+    r"|-fno-tree-pta|-fno-ipa-modref|-munroll-only-small-loops"
 )
 
 
