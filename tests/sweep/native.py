@@ -85,16 +85,19 @@ def check_trial(run: pathlib.Path, trial: dict, log: str, samples: int) -> bool:
     assert float(rows[0]["lr"]) == lr, f"{rows[0]['lr']} was trained with, not {lr}"
     epochs = [int(row["epoch"]) for row in rows]
     assert epochs == list(range(1, len(epochs) + 1)), epochs
-    # A trial that was held back when it had trained all epochs has nothing more to log.
     count = len(list(run.glob("events-a*-r0.klog")))
     attempts = [steps_trained(run / f"events-a{n}-r0.klog") for n in range(1, count + 1)]
     trained = [step for steps in attempts for step in steps]
     assert trained == list(range(1, len(trained) + 1)), attempts
     assert len(trained) >= samples // BATCH * len(epochs), (len(trained), len(epochs))
+    # An attempt may log no step: its trial had trained all epochs when it was held back, or was
+    # held back again at once. It still went on from where the one before it ended.
+    done = len(attempts[0])
     for number, steps in enumerate(attempts[1:], 2):
         assert f"resume   attempt {number} from step-" in log, log
         begun = json.loads((run / "attempts" / f"{number}.json").read_text())
-        assert begun["from_step"] == steps[0] - 1, (begun, steps[0])
+        assert begun["from_step"] == done, (begun, attempts)
+        done += len(steps)
     return len(attempts) > 1
 
 
