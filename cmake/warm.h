@@ -34,42 +34,46 @@ constexpr bool are_json = (is_json<T> && ...);
 
 template <std::size_t... N>
 constexpr bool are_texts_json(std::index_sequence<N...>) {
-  return are_json<const char (&)[N + 1]...>;
+  return are_json<const char(&)[N + 1]...>;
 }
 
 static_assert(are_texts_json(std::make_index_sequence<24>()));
 static_assert(are_json<std::string, std::string&, Text, const char*, std::string_view,
                        std::string_view&, const std::string_view&>);
-static_assert(are_json<bool, bool&, const bool&, int, int&, std::int64_t, std::int64_t&,
-                       const std::int64_t&, std::uint64_t, const std::uint64_t&, double, double&,
-                       const double&, std::nullptr_t>);
+static_assert(
+    are_json<bool, bool&, const bool&, int, int&, std::int64_t, std::int64_t&, const std::int64_t&,
+             std::uint64_t, const std::uint64_t&, double, double&, const double&, std::nullptr_t>);
 static_assert(are_json<Json, Json&, const Json&, Texts, const Texts&, std::vector<Json>,
                        std::map<std::string, std::string>>);
 
 // Asked for their types only.
 template <typename J>
-using JsonCalls = decltype(
-    std::declval<J>()["a"], std::declval<J>()[std::declval<Text>()], std::declval<J>()[0UL],
-    std::declval<J>().at("a"), std::declval<J>().find("a"), std::declval<J>().contains("a"),
-    std::declval<J>().contains(std::declval<Text>()), std::declval<J>().value("a", std::string()),
-    std::declval<J>().value("a", ""), std::declval<J>().value("a", std::int64_t{}),
-    std::declval<J>().value("a", 0.0), std::declval<J>().value("a", false),
-    std::declval<J>().value("a", Json()), *std::declval<J>().begin() == "a",
-    std::declval<J>().begin() != std::declval<J>().end(), std::declval<J>().items().begin(),
-    std::declval<J>() == std::declval<J>(), std::declval<J>().dump(),
-    std::declval<J>().template get<std::string>(), std::declval<J>().template get<std::int64_t>(),
-    std::declval<J>().template get<double>(), std::declval<J>().template get<bool>(),
-    std::declval<J>().template get<Texts>());
+using JsonCalls =
+    decltype(std::declval<J>()["a"], std::declval<J>()[std::declval<Text>()],
+             std::declval<J>()[0UL], std::declval<J>().at("a"), std::declval<J>().find("a"),
+             std::declval<J>().contains("a"), std::declval<J>().contains(std::declval<Text>()),
+             std::declval<J>().value("a", std::string()), std::declval<J>().value("a", ""),
+             std::declval<J>().value("a", std::int64_t{}), std::declval<J>().value("a", 0.0),
+             std::declval<J>().value("a", false), std::declval<J>().value("a", Json()),
+             *std::declval<J>().begin() == "a",
+             std::declval<J>().begin() != std::declval<J>().end(),
+             std::declval<J>().items().begin(), std::declval<J>() == std::declval<J>(),
+             std::declval<J>().dump(), std::declval<J>().template get<std::string>(),
+             std::declval<J>().template get<std::int64_t>(),
+             std::declval<J>().template get<double>(), std::declval<J>().template get<bool>(),
+             std::declval<J>().template get<Texts>());
 static_assert(!std::is_void_v<JsonCalls<Json&>> && !std::is_void_v<JsonCalls<const Json&>>);
 static_assert(sizeof(Json{{"a", 1}, {"b", "c"}, {"d", std::string()}}) > 0);
 static_assert(sizeof(Json::parse(std::declval<Text>(), nullptr, false)) > 0);
 static_assert(sizeof(Json::parse(std::declval<std::string_view>(), nullptr, false)) > 0);
 
 template <typename T>
-constexpr bool is_result =
-    std::is_convertible_v<T, Result<T>> && std::is_convertible_v<std::unexpected<Error>, Result<T>> &&
-    std::is_move_constructible_v<Result<T>> && std::is_move_assignable_v<Result<T>> &&
-    sizeof(std::declval<Result<T>>().value()) > 0 && sizeof(*std::declval<Result<T>&>()) > 0;
+constexpr bool is_result = std::is_convertible_v<T, Result<T>> &&
+                           std::is_convertible_v<std::unexpected<Error>, Result<T>> &&
+                           std::is_move_constructible_v<Result<T>> &&
+                           std::is_move_assignable_v<Result<T>> &&
+                           sizeof(std::declval<Result<T>>().value()) > 0 &&
+                           sizeof(*std::declval<Result<T>&>()) > 0;
 
 template <typename T>
 constexpr bool is_optional =
