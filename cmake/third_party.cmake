@@ -92,6 +92,11 @@ endif()
 
 # Pre-compiled headers. torch/torch.h costs 20 CPU-seconds a file, and pre-compiled still 9, because
 # g++ instantiates its pending templates anew each time; those named here cost 1 to 4.
+# Headers of our own are named by <...>: absolute paths would keep ccache from serving other clones.
+function(kedge_find_pre_compiled target)
+  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR})
+  target_compile_options(${target} PRIVATE -fpch-preprocess)
+endfunction()
 # kedge_pre_compile(NAME LIBRARY HEADER...) makes NAME, and NAME_test for tests, which are not
 # optimised: their own code is small and what they test is.
 function(kedge_pre_compile name library)
@@ -101,8 +106,8 @@ function(kedge_pre_compile name library)
     target_link_libraries(${target} PUBLIC kedge_options kedge_base ${library})
     target_precompile_headers(${target} PRIVATE ${ARGN} <algorithm> <chrono> <filesystem>
       <functional> <map> <optional> <string> <vector> <fmt/format.h>
-      ${CMAKE_SOURCE_DIR}/cmake/json.h ${CMAKE_SOURCE_DIR}/cmake/warm.h)
-    target_compile_options(${target} PRIVATE -fpch-preprocess)
+      <cmake/json.h> <cmake/warm.h>)
+    kedge_find_pre_compiled(${target})
   endforeach()
   target_precompile_headers(${name}_test PRIVATE <gmock/gmock.h> <gtest/gtest.h>)
   target_link_libraries(${name}_test PUBLIC kedge_gtest)
@@ -113,7 +118,7 @@ if(NOT KEDGE_FUZZ) # clang does not know g++'s pre-compiled headers
 endif()
 if(KEDGE_TRAIN)
   kedge_pre_compile(kedge_torch_pch kedge_torch <torch/types.h> <torch/utils.h>)
-  kedge_pre_compile(kedge_torch_nn_pch kedge_torch ${CMAKE_SOURCE_DIR}/src/nn/internal/modules.h)
+  kedge_pre_compile(kedge_torch_nn_pch kedge_torch <nn/internal/modules.h>)
 endif()
 
 # kedge_use_pre_compiled(TARGET HEADERS [test])
@@ -126,5 +131,5 @@ function(kedge_use_pre_compiled target headers)
     target_compile_options(${target} PRIVATE -O0)
   endif()
   target_precompile_headers(${target} REUSE_FROM ${headers})
-  target_compile_options(${target} PRIVATE -fpch-preprocess)
+  kedge_find_pre_compiled(${target})
 endfunction()
