@@ -80,12 +80,12 @@ void check_filters(const char* list, const Language& language) {
     for (std::size_t i = 0; i < clauses->size(); ++i) {
       const nlohmann::json& expected = row.at("ok").at(i);
       const Clause& clause = clauses->at(i);
-      EXPECT_EQ(entity_name(clause.entity), expected.at("type"));
+      EXPECT_EQ(entity_name(clause.entity), expected.at("type").get<std::string>());
       EXPECT_EQ(comparator_name(clause.comparator),
                 upper(expected.at("comparator").get<std::string>()));
       expect_same_value(clause, expected.at("value"));
       if (clause.entity != Entity::Attribute) {
-        EXPECT_EQ(clause.key, expected.at("key"));
+        EXPECT_EQ(clause.key, expected.at("key").get<std::string>());
       }
     }
   }
@@ -103,7 +103,7 @@ void check_orders(const char* list, const Language& language) {
       EXPECT_EQ(term.error().message, "Invalid identifier type 'dataset'");
     } else {
       ASSERT_TRUE(term.has_value()) << term.error().message;
-      EXPECT_EQ(entity_name(term->entity), row.at("ok").at(0));
+      EXPECT_EQ(entity_name(term->entity), row.at("ok").at(0).get<std::string>());
       EXPECT_EQ(term->is_ascending, row.at("ok").at(2).get<bool>());
     }
   }
