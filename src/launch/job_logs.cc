@@ -8,9 +8,8 @@
 #include <fmt/format.h>
 #include <glob.h>
 
-#include "launch/condor/submission.h"
-#include "launch/condor/user_log.h"
 #include "launch/job_ends.h"
+#include "launch/launcher.h"
 
 namespace kedge::launch {
 namespace {
@@ -43,38 +42,16 @@ std::vector<Path> expand(const std::string& pattern) {
   return paths;
 }
 
-// A step of HTCondor's DAGMan has an id that the book does not know; the user log knows them all.
-std::vector<std::string> condor_clusters(const JobRecord& record, const Submission& submission) {
-  std::vector<std::string> ids;
-  for (const condor::Event& event :
-       condor::read_user_log(record.folder / condor::user_log_name(submission.number))) {
-    std::string id = std::to_string(event.job.cluster);
-    if (std::ranges::find(ids, id) == ids.end()) {
-      ids.push_back(std::move(id));
-    }
-  }
-  return ids;
-}
-
-std::vector<std::string> task_ids(const JobRecord& record, const Submission& submission,
-                                  std::int64_t task) {
-  std::vector<std::string> ids = read_job_ids(record.folder, task, submission.number);
-  ids.push_back(submission.id);
-  ids.push_back(record.key);
-  return ids;
-}
-
 }  // namespace
 
 std::vector<LogFile> find_logs(const JobRecord& record, const std::vector<std::int64_t>& tasks) {
   std::vector<LogFile> files;
+  const auto launcher = make_launcher(record.launcher);
   for (const Submission& submission : record.submissions) {
     const std::string pattern = escaped(submission.output);
-    const bool has_id = pattern.find("{job}") != std::string::npos;
-    const bool is_condor = record.launcher == "condor";
-    std::vector<std::string> ids = {""};
-    if (has_id && is_condor) {
-      ids = condor_clusters(record, submission);
+    std::vector<std::string> known = {record.key};
+    if (launcher) {
+      std::ranges::move((*launcher)->find_ids(record, submission), std::back_inserter(known));
     }
     for (std::int64_t task = 0; task < record.spec.task_count(); ++task) {
       const bool is_wanted = tasks.empty() || std::ranges::find(tasks, task) != tasks.end();
@@ -83,9 +60,8 @@ std::vector<LogFile> find_logs(const JobRecord& record, const std::vector<std::i
       }
       const std::string name =
           replaced(replaced(pattern, "{task}", std::to_string(task)), "{node}", "*");
-      if (has_id && !is_condor) {
-        ids = task_ids(record, submission, task);
-      }
+      std::vector<std::string> ids = read_job_ids(record.folder, task, submission.number);
+      ids.insert(ids.end(), known.begin(), known.end());
       for (const std::string& id : ids) {
         for (Path& path : expand(replaced(name, "{job}", id))) {
           if (std::ranges::find(files, path, &LogFile::path) == files.end()) {

@@ -105,6 +105,12 @@ class Launcher {
   // The id of the submission with this mark, for a record whose submit() nobody saw return.
   virtual Result<std::optional<std::string>> find(const JobRecord& record) const = 0;
 
+  // What {job} may stand for in Rendering::output, besides the ids that the tasks noted themselves.
+  virtual std::vector<std::string> find_ids(const JobRecord& /*record*/,
+                                            const Submission& submission) const {
+    return {submission.id};
+  }
+
   // By key: all tasks of each job, as far as the scheduler or the job's folder knows. A job that
   // neither knows has no entry. Ids may have been reused: what answers must carry the mark, or the
   // name and a submit time that is not before ours.

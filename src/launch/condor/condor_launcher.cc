@@ -197,6 +197,16 @@ class CondorLauncher : public Launcher {
     return Pool::submit(rendering.command, record.folder);
   }
 
+  // A step of a DAG has an id that the book does not know, and another when it is tried again.
+  std::vector<std::string> find_ids(const JobRecord& record,
+                                    const Submission& submission) const override {
+    std::set<std::string> ids;
+    for (const Event& event : read_user_log(record.folder / user_log_name(submission.number))) {
+      ids.insert(std::to_string(event.job.cluster));
+    }
+    return {ids.begin(), ids.end()};
+  }
+
   Result<std::optional<std::string>> find(const JobRecord& record) const override {
     // The schedd writes the first event when it has the job for good; a step's DAG comes first.
     const Path user_log = record.folder / user_log_name(record.last().number);
