@@ -1,32 +1,20 @@
 #include "gpu/kernel_cache.h"
 
-#include <cstdlib>
 #include <filesystem>
 
 #include <fmt/format.h>
 
 #include "core/file.h"
 #include "core/hash.h"
+#include "core/user_folders.h"
 
 namespace kedge::gpu {
-namespace {
-
-Path cache_folder() {
-  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache != '\0') {
-    return Path(cache) / "kedge" / "kernels";
-  }
-  const char* home = std::getenv("HOME");
-  return Path(home == nullptr ? "/tmp" : home) / ".cache" / "kedge" / "kernels";
-}
-
-}  // namespace
-
 Result<Program> Program::make(Plugin& plugin, const std::string& source, const std::string& name) {
   Digest digest;
   digest.add(fmt::format("{}\n{}", plugin.target(), source));
   const std::string key = digest.text();
   const Path path =
-      cache_folder() / fmt::format("{}-{}.cubin", name, key.substr(key.find(':') + 1));
+      cache_folder() / "kernels" / fmt::format("{}-{}.cubin", name, key.substr(key.find(':') + 1));
   // Files appear whole, by a rename; an empty one would be somebody else's.
   if (auto cached = read_file(path); cached && !cached->empty()) {
     return Program(plugin, std::move(*cached));

@@ -1,6 +1,5 @@
 #include "launch/software.h"
 
-#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -17,6 +16,7 @@
 #include "core/hash.h"
 #include "core/log.h"
 #include "core/process.h"
+#include "core/user_folders.h"
 
 namespace kedge::launch {
 namespace {
@@ -31,17 +31,6 @@ LD_LIBRARY_PATH=$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export LD_LIBRARY_PATH
 exec "$here/lib/kedge-train" "$@"
 )sh";
-
-Path cache_folder(const SoftwareOptions& options) {
-  if (!options.cache.empty()) {
-    return options.cache;
-  }
-  if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg != nullptr && *xdg != '\0') {
-    return Path(xdg) / "kedge";
-  }
-  const char* home = std::getenv("HOME");
-  return Path(home == nullptr ? "/tmp" : home) / ".cache" / "kedge";
-}
 
 // The C library belongs to the machine: its loader and its parts must be of one build. All else
 // goes along, libstdc++ too, because a slot's may be older than ours.
@@ -199,7 +188,7 @@ Result<void> pack(const Path& folder, const Path& archive) {
 
 Result<Path> make_software_archive(const SoftwareOptions& options) {
   const auto contents = KEDGE_TRY(list_contents(options));
-  const Path cache = cache_folder(options) / "software";
+  const Path cache = (options.cache.empty() ? cache_folder() : options.cache) / "software";
   const Path archive = cache / fmt::format("kedge-{}.tar.gz", KEDGE_TRY(identity(contents)));
   std::error_code error;
   if (fs::exists(archive, error)) {
