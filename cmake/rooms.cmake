@@ -178,6 +178,7 @@ function(kedge_room name)
     # Relative, so that ccache serves clones in other folders too: tests run in the project's root.
     target_compile_definitions(${name}_test PRIVATE KEDGE_FIXTURES="tests/fixtures")
     if(ROOM_TORCH)
+      target_sources(${name}_test PRIVATE ${CMAKE_SOURCE_DIR}/tests/torch_main.cc)
       target_link_libraries(${name}_test PRIVATE kedge_torch)
     endif()
     kedge_use_pre_compiled(${name}_test ${pre_compiled} test)

@@ -155,6 +155,7 @@ else
   part rungs python3 tests/sweep/native.py build/bin/kedge
   part full-disk python3 tests/sweep/full_disk.py build/bin/kedge
   slurm_part
+  part false-amx python3 tests/cpu/false_amx.py build/bin/kedge
   gpu_part
   condor_part
   part ingest python3 tests/server/ingest.py

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,7 +10,9 @@
 #include <fmt/format.h>
 
 #include "cli/torch/verbs.h"
+#include "core/log.h"
 #include "core/result.h"
+#include "nn/instruction_set.h"
 
 namespace kedge::cli {
 namespace {
@@ -30,7 +33,18 @@ constexpr auto kVerbs = std::to_array<Verb>({
     {"list", run_list_torch},
 });
 
+// Ranks say it once.
+bool is_first_rank() {
+  const char* const rank = std::getenv("RANK");
+  return rank == nullptr || std::string_view(rank) == "0";
+}
+
 int run(int argc, char** argv) {
+  if (const std::string limit = nn::limit_instruction_set(); !limit.empty() && is_first_rank()) {
+    warn("this processor announces AMX and cannot execute it: bf16 is computed without (set "
+         "ONEDNN_MAX_CPU_ISA={})",
+         limit);
+  }
   const std::vector<std::string> args(argv + 1, argv + argc);
   const auto verb =
       args.empty() ? kVerbs.end() : std::ranges::find(kVerbs, args.front(), &Verb::name);
