@@ -77,7 +77,8 @@ struct TrackConfig {
             "a tracking server to send the run to while it trains, e.g. http://node1:8080; empty: "
             "only keep it in its folder. `kedge sync` sends it later");
     s.field("token_file", token_file,
-            "a file with the token for that server; empty: $KEDGE_TOKEN, or none");
+            "a file with the token for that server; empty: $KEDGE_TOKEN, or the key of your own "
+            "server");
     s.field("server_wait", server_wait,
             "how long to wait at the end for what has not been sent yet");
     s.field("checkpoints", checkpoints,

@@ -128,11 +128,35 @@ Result<void> write_file_atomic(const Path& path, std::string_view content) {
   });
 }
 
+Result<void> write_private_file(const Path& path, std::string_view content) {
+  return replace_file(path, [&](const Path& beside) -> Result<void> {
+    ::unlink(beside.c_str());  // of a process that was killed, or a link to somewhere else
+    const OwnedFd fd(::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    if (fd.get() < 0) {
+      return std::unexpected(io_error("cannot write", path, errno));
+    }
+    KEDGE_TRY(write_all(fd.get(), content, path));
+    return ::fsync(fd.get()) == 0 ? Result<void>()
+                                  : std::unexpected(io_error("cannot sync", path, errno));
+  });
+}
+
 Result<void> make_dirs(const Path& path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
   if (error) {
     return std::unexpected(io_error("cannot create folder", path, error.value()));
+  }
+  return {};
+}
+
+Result<void> make_private_dir(const Path& path) {
+  KEDGE_TRY(make_dirs(path.parent_path().empty() ? Path(".") : path.parent_path()));
+  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+    return std::unexpected(io_error("cannot create folder", path, errno));
+  }
+  if (::chmod(path.c_str(), 0700) != 0) {
+    return std::unexpected(io_error("cannot close to others:", path, errno));
   }
   return {};
 }

@@ -32,7 +32,14 @@ Result<void> replace_file(const Path& path,
 Result<void> write_synced(const Path& path, const Path& path_for_errors,
                           const std::function<Result<void>(int fd)>& write);
 
+// The same for a secret: a file that only its owner can read, from its first byte on and whatever
+// the umask is.
+Result<void> write_private_file(const Path& path, std::string_view content);
+
 Result<void> make_dirs(const Path& path);
+// The folder, with those above it, and that nobody but its owner may enter it. Io when it is
+// somebody else's.
+Result<void> make_private_dir(const Path& path);
 Result<void> sync_dir(const Path& path);
 Result<std::uint64_t> size_of_file(const Path& path);
 

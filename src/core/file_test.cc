@@ -63,6 +63,20 @@ TEST(File, a_full_disk_leaves_the_old_content_and_no_litter) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(disk.path()), {}), 1);
 }
 
+TEST(File, a_secret_is_its_owners_whatever_the_umask) {
+  const ScratchFolder folder;
+  const mode_t before = ::umask(0);
+  ASSERT_TRUE(make_private_dir(folder / "a" / "b"));
+  ASSERT_TRUE(write_file_atomic(folder / "a" / "b" / "key", "old"));
+  ASSERT_TRUE(write_private_file(folder / "a" / "b" / "key", "new"));
+  ::umask(before);
+  using std::filesystem::perms;
+  EXPECT_EQ(std::filesystem::status(folder / "a" / "b").permissions(), perms::owner_all);
+  EXPECT_EQ(std::filesystem::status(folder / "a" / "b" / "key").permissions(),
+            perms::owner_read | perms::owner_write);
+  EXPECT_EQ(*read_file(folder / "a" / "b" / "key"), "new");
+}
+
 TEST(File, maps_show_the_bytes_and_empty_files_are_empty) {
   const ScratchFolder folder;
   ASSERT_TRUE(write_file_atomic(folder / "x", "abc"));

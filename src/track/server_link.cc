@@ -18,6 +18,7 @@
 #include "core/file.h"
 #include "core/http_client.h"
 #include "core/result.h"
+#include "track/owner_key.h"
 
 namespace kedge::track {
 namespace {
@@ -66,7 +67,9 @@ Error refusal(const HttpResponse& response, const std::string& url) {
     hint = text("hint");
   }
   if (response.status == 401) {
-    hint = "give a token: $KEDGE_TOKEN, track.token_file, or kedge sync --token-file FILE";
+    hint =
+        "the server's owner needs no token; others give theirs: $KEDGE_TOKEN, track.token_file, or "
+        "kedge sync --token-file FILE";
   }
   const ErrorKind kind = may_pass(response.status)                          ? ErrorKind::Unavailable
                          : response.status == 404 || response.status == 405 ? ErrorKind::NotFound
@@ -114,10 +117,14 @@ Result<ServerAddress> find_server(const std::string& url, const Path& token_file
     return fail(ErrorKind::Usage, "the server's address must not hold a user or a password",
                 "put a token into a file and name it by track.token_file, or set $KEDGE_TOKEN");
   }
+  const char* const token = std::getenv("KEDGE_TOKEN");
+  address.is_token_given = !token_file.empty() || token != nullptr;
   if (!token_file.empty()) {
     address.token = trim(KEDGE_TRY(read_file(token_file)));
-  } else if (const char* token = std::getenv("KEDGE_TOKEN"); token != nullptr) {
+  } else if (token != nullptr) {
     address.token = trim(token);
+  } else {
+    address.token = find_owner_key(address.url).value_or("");
   }
   return address;
 }
@@ -129,9 +136,6 @@ Result<ServerLink> ServerLink::open(ServerAddress address, std::function<bool()>
 
 HttpRequest ServerLink::request(std::string method, const std::string& path) const {
   HttpRequest request{.method = std::move(method), .url = address_.url + path};
-  if (!address_.token.empty()) {
-    request.headers.emplace_back("Authorization", "Bearer " + address_.token);
-  }
   request.connect_timeout = std::chrono::seconds(5);
   request.stall_timeout = std::chrono::seconds(20);
   request.max_response_bytes = 16U << 20U;
@@ -139,8 +143,29 @@ HttpRequest ServerLink::request(std::string method, const std::string& path) con
   return request;
 }
 
+// A server that was away when its key was looked for, or that has another one now.
+bool ServerLink::find_other_key() {
+  auto key = address_.is_token_given ? std::nullopt : find_owner_key(address_.url);
+  if (!key || *key == address_.token) {
+    return false;
+  }
+  address_.token = std::move(*key);
+  return true;
+}
+
 Result<HttpResponse> ServerLink::exchange(const HttpRequest& request) {
-  auto response = client_.send(request);
+  const auto send = [&] {
+    HttpRequest signed_request = request;
+    if (!address_.token.empty()) {
+      signed_request.headers.emplace_back("Authorization", "Bearer " + address_.token);
+    }
+    return client_.send(signed_request);
+  };
+  constexpr int kUnauthorized = 401;
+  auto response = send();
+  if (response && response->status == kUnauthorized && find_other_key()) {
+    response = send();
+  }
   has_answered_ |= response.has_value();
   if (response && !response->is_ok() && response->status != kConflict) {
     return std::unexpected(refusal(*response, address_.url));

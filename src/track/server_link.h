@@ -19,12 +19,14 @@
 namespace kedge::track {
 
 struct ServerAddress {
-  std::string url;         // "http://node1:8080"
-  std::string token = {};  // empty: none is sent
+  std::string url;              // "http://node1:8080"
+  std::string token = {};       // empty: none is sent
+  bool is_token_given = false;  // by the user; else a server that refuses may be one's own
 };
 
-// A URL without a scheme is http; the token is in the file, else in $KEDGE_TOKEN. A token inside
-// the URL is refused: it would be in every log.
+// A URL without a scheme is http; the token is in the file, else in $KEDGE_TOKEN, else the owner's
+// key where the server is one's own (track/owner_key.h). A token inside the URL is refused: it
+// would be in every log.
 Result<ServerAddress> find_server(const std::string& url, const Path& token_file);
 
 // What the server has of a log.
@@ -75,6 +77,7 @@ class ServerLink {
 
   HttpRequest request(std::string method, const std::string& path) const;
   Result<HttpResponse> exchange(const HttpRequest& request);
+  bool find_other_key();
 
   ServerAddress address_;
   HttpClient client_;
