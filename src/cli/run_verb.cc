@@ -100,23 +100,24 @@ track::RunState state_after(int exit_code) {
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
-// So that wandb and mlflow inside the program find the same server. What the user has set stays.
+// So that wandb and mlflow inside the program find the same server. Who has set an address keeps
+// it, with their key; a key without an address is for another server, and is not sent to this one.
 Variables client_variables(const track::RunStart& start) {
   Variables variables;
-  const auto add = [&](const char* name, const std::string& value) {
-    if (std::getenv(name) == nullptr && !value.empty()) {
-      variables.emplace_back(name, value);
-    }
-  };
   const auto server = track::find_server(start.server, start.token_file);
   if (start.server.empty() || !server) {
     return variables;
   }
-  add("WANDB_BASE_URL", server->url);
-  // wandb asks for a key of 40 characters even where the server does not.
-  add("WANDB_API_KEY", server->token.empty() ? std::string(40, 'k') : server->token);
-  add("MLFLOW_TRACKING_URI", server->url);
-  add("MLFLOW_TRACKING_TOKEN", server->token);
+  if (std::getenv("WANDB_BASE_URL") == nullptr) {
+    variables.emplace_back("WANDB_BASE_URL", server->url);
+    // wandb asks for a key of 40 characters even where the server does not.
+    variables.emplace_back("WANDB_API_KEY",
+                           server->token.empty() ? std::string(40, 'k') : server->token);
+  }
+  if (std::getenv("MLFLOW_TRACKING_URI") == nullptr) {
+    variables.emplace_back("MLFLOW_TRACKING_URI", server->url);
+    variables.emplace_back("MLFLOW_TRACKING_TOKEN", server->token);
+  }
   return variables;
 }
 

@@ -15,8 +15,9 @@
 namespace kedge::cli {
 
 inline constexpr Flag kServerFlag{"--server", "URL", "ask this tracking server ($KEDGE_SERVER)"};
-inline constexpr Flag kTokenFlag{"--token-file", "FILE",
-                                 "a file with a token for it; else $KEDGE_TOKEN"};
+inline constexpr Flag kTokenFlag{
+    "--token-file", "FILE",
+    "a file with a token for it; else $KEDGE_TOKEN, or your own server's key"};
 
 // --server, else $KEDGE_SERVER; nothing: none was named.
 std::optional<std::string> server_of(const Arguments& arguments);

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/shared/arguments.h"
@@ -25,9 +26,11 @@ namespace {
 constexpr int kDefaultPort = 8080;
 
 const VerbHelp kServerHelp = {
-    .usage = "kedge server [options]\n       kedge server backup FOLDER | restore BACKUP | check",
+    .usage =
+        "kedge server [options]\n       kedge server link | backup FOLDER | restore BACKUP | check",
     .text =
-        "Keeps runs and shows them: the API, and the web page at the same address. Stops on "
+        "Keeps runs and shows them: the API, and the web page at the same address. You find it by "
+        "the link it\nprints; others need a key of yours, or users of their own (--auth). Stops on "
         "SIGTERM or Ctrl-C\nafter the requests that have begun. Without a terminal, SIGHUP makes "
         "it "
         "read its certificate again and\ngo on in a new access log.",
@@ -39,7 +42,8 @@ const VerbHelp kServerHelp = {
               {"--artifact-root", "URI",
                "mlflow clients put artifacts there themselves (they go through the server)"},
               {"--watch", "DIR", "take in the runs of this folder as they grow; may be repeated"},
-              {"--auth", "", "users must log in, programs need tokens"},
+              {"--auth", "[none]",
+               "make users that log in; none: whoever reaches the port may do everything"},
               {"--admin-password", "FILE",
                "the first line is the first admin's password ($KEDGE_ADMIN_PASSWORD)"},
               {"--tls-cert", "FILE", "serve https with this certificate (PEM)"},
@@ -79,6 +83,17 @@ Result<server::ListenOptions> listen_options(const Arguments& arguments) {
   return listen;
 }
 
+Result<server::Auth> parse_auth(const Arguments& arguments) {
+  const std::string given = arguments.value("--auth");
+  if (!given.empty() && given != "none") {
+    return fail(ErrorKind::Usage, fmt::format("--auth takes 'none' or nothing, not '{}'", given));
+  }
+  if (!arguments.has("--auth")) {
+    return server::Auth::Owner;
+  }
+  return given.empty() ? server::Auth::Users : server::Auth::None;
+}
+
 Result<server::ServerOptions> server_options(const Arguments& arguments) {
   server::ServerOptions options;
   options.data = arguments.value("--data", "kedge-data");
@@ -89,12 +104,11 @@ Result<server::ServerOptions> server_options(const Arguments& arguments) {
   }
   options.listen = KEDGE_TRY(listen_options(arguments));
   options.access_log = arguments.value("--access-log");
-  options.access.needs_login = arguments.has("--auth");
-  options.access.requests_per_second =
-      static_cast<double>(KEDGE_TRY(arguments.number("--rate", 0)));
-  options.access.hosts = arguments.values("--allow-host");
+  options.auth = KEDGE_TRY(parse_auth(arguments));
+  options.requests_per_second = static_cast<double>(KEDGE_TRY(arguments.number("--rate", 0)));
+  options.hosts = arguments.values("--allow-host");
   if (is_loopback(options.listen.host)) {
-    options.access.hosts.emplace_back("localhost");
+    options.hosts.emplace_back("localhost");
   }
   options.admin_password = KEDGE_TRY(admin_password(arguments));
   options.dialects = {
@@ -119,7 +133,23 @@ void catch_reloads() {
   ::sigaction(SIGHUP, &action, nullptr);
 }
 
-void print_start(const server::Server& server, const server::ServerOptions& options, bool as_json) {
+// How the owner's programs get in. The key itself is not shown: terminals and logs are kept.
+void print_ways_in(server::Server& server) {
+  const std::string address = server.address();
+  if (::isatty(STDERR_FILENO) != 0) {
+    say("page     {} (opens once; `kedge server link` makes another)", server.make_owner_link());
+  } else {
+    say("page     `kedge server link --server {}` prints an address that opens it", address);
+  }
+  if (const auto& file = server.owner_key_file()) {
+    say("kedge    finds its key by itself ({})", file->string());
+    say("wandb    export WANDB_BASE_URL={} WANDB_API_KEY=$(cat {})", address, file->string());
+    say("mlflow   export MLFLOW_TRACKING_URI={} MLFLOW_TRACKING_TOKEN=$(cat {})", address,
+        file->string());
+  }
+}
+
+void print_start(server::Server& server, const server::ServerOptions& options, bool as_json) {
   const std::string where = options.db.empty()
                                 ? options.data.string()
                                 : store::render_address(store::parse_address(options.db));
@@ -132,11 +162,13 @@ void print_start(const server::Server& server, const server::ServerOptions& opti
   if (const auto& file = server.admin_token_file()) {
     say("the user 'admin' was made; the token is in {}", file->string());
   }
-  if (!options.access.needs_login && !is_loopback(options.listen.host)) {
-    warn("everybody who reaches {} can read and change everything; --auth asks them to log in",
-         server.address());
+  if (options.auth == server::Auth::Owner) {
+    print_ways_in(server);
   }
-  if (options.access.needs_login && !options.listen.tls && !is_loopback(options.listen.host)) {
+  if (options.auth == server::Auth::None) {
+    warn("everybody who reaches {} can read and change everything{}", server.address(),
+         is_loopback(options.listen.host) ? ": all users of this machine" : "");
+  } else if (!options.listen.tls && !is_loopback(options.listen.host)) {
     warn("passwords and tokens travel unencrypted; use --tls-cert and --tls-key, or a proxy");
   }
 }
@@ -147,7 +179,7 @@ Result<void> serve(Args args) {
     return {};
   }
   if (!arguments->positionals().empty() || !arguments->overrides().empty()) {
-    return fail(ErrorKind::Usage, "server takes options, or one of backup, restore, check",
+    return fail(ErrorKind::Usage, "server takes options, or one of link, backup, restore, check",
                 fmt::format("usage: {}", kServerHelp.usage));
   }
   const auto options = KEDGE_TRY(server_options(*arguments));
@@ -183,6 +215,11 @@ Result<void> serve(Args args) {
 }  // namespace
 
 int run_server(Args args) {
+  // What a store holds is its owner's, whatever the shell's umask: databases, blobs, backups.
+  ::umask(077);
+  if (!args.empty() && args.front() == "link") {
+    return run_server_link(args.subspan(1));
+  }
   if (!args.empty() &&
       (args.front() == "backup" || args.front() == "restore" || args.front() == "check")) {
     return run_server_store(args.front(), args.subspan(1));

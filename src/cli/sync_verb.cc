@@ -28,7 +28,8 @@ const VerbHelp kSyncHelp = {
         "id or\nname. Only what the server lacks is sent, as often as you like; at the end counts "
         "and digests of\nboth sides are compared.",
     .flags = {{"--server", "URL", "the tracking server ($KEDGE_SERVER)"},
-              {"--token-file", "FILE", "a file with a token for it; else $KEDGE_TOKEN"},
+              {"--token-file", "FILE",
+               "a file with a token for it; else $KEDGE_TOKEN, or your own server's key"},
               {"--jobs", "N", "runs sent at a time (4)"},
               {"--checkpoints", "", "send checkpoints too, as versions of an artifact"},
               {"--dry-run", "", "only say what would be sent"},

@@ -33,6 +33,7 @@ int run_runs(Args args);
 int run_scale(Args args);
 int run_server(Args args);
 int run_server_store(const std::string& word, Args args);  // backup, restore, check
+int run_server_link(Args args);
 int run_submit(Args args);
 int run_sweep(Args args);
 int run_sync(Args args);

@@ -14,10 +14,8 @@ namespace kedge::server {
 namespace {
 
 constexpr std::array<std::string_view, 4> kRoleNames = {"none", "view", "write", "admin"};
-constexpr std::string_view kCookie = "kedge_session=";
-constexpr double kFailuresPerSecond = 0.2;
-constexpr double kFailureBurst = 20;
-constexpr std::size_t kMaxBuckets = 100'000;
+
+constexpr std::int64_t kEntryGoodFor_us = 600LL * 1'000'000;
 
 // The name before the port; "[::1]:80" is "[::1]".
 std::string_view host_name(std::string_view host) {
@@ -29,6 +27,14 @@ std::string_view host_name(std::string_view host) {
 // An address in digits cannot be made to resolve to something else.
 bool is_numeric_host(std::string_view host) {
   return host.starts_with('[') || host.find_first_not_of("0123456789.") == std::string_view::npos;
+}
+
+// Browsers send cookies to every port of a host: each server there needs a name of its own.
+std::string cookie_name(const Request& request) {
+  const auto host = request.headers.find("host").value_or("");
+  const auto name = host_name(host);
+  return name.size() < host.size() ? fmt::format("kedge_session_{}", host.substr(name.size() + 1))
+                                   : "kedge_session";
 }
 
 struct NamedSecret {
@@ -86,12 +92,18 @@ std::string csrf_token_of(std::string_view session_secret) {
 
 std::optional<std::string> session_cookie(const Request& request) {
   const auto cookies = request.headers.find("cookie").value_or("");
-  const auto begin = cookies.find(kCookie);
+  const std::string key = cookie_name(request) + "=";
+  const auto begin = cookies.find(key);
   if (begin == std::string_view::npos || (begin > 0 && cookies[begin - 1] != ' ')) {
     return std::nullopt;
   }
-  const auto value = cookies.substr(begin + kCookie.size());
+  const auto value = cookies.substr(begin + key.size());
   return std::string(value.substr(0, value.find(';')));
+}
+
+std::string set_session_cookie(const Request& request, std::string_view secret) {
+  return fmt::format("{}={}; Path=/; HttpOnly; SameSite=Strict; Max-Age={}{}", cookie_name(request),
+                     secret, secret.empty() ? 0 : 30 * 86'400, request.is_secure ? "; Secure" : "");
 }
 
 Result<void> check_project(const Caller& caller, const std::string& project,
@@ -119,31 +131,12 @@ std::optional<Response> Access::check_host(const Request& request) const {
                         "start it with --allow-host to let it be called so");
 }
 
-bool Access::take(std::map<std::string, Bucket>& buckets, const std::string& peer,
-                  double per_second, double burst) {
-  if (buckets.size() > kMaxBuckets) {
-    buckets.clear();  // addresses are free for an attacker, our memory is not
-  }
-  const std::int64_t now_us = now_us_();
-  auto [found, is_new] = buckets.try_emplace(peer, Bucket{burst, now_us});
-  Bucket& bucket = found->second;
-  bucket.tokens = std::min(
-      burst, bucket.tokens + per_second * static_cast<double>(now_us - bucket.time_us) * 1e-6);
-  bucket.time_us = now_us;
-  if (bucket.tokens < 1) {
-    return false;
-  }
-  bucket.tokens -= 1;
-  return true;
-}
-
 std::optional<Response> Access::check_rate(const Request& request) {
   if (options_.requests_per_second <= 0) {
     return std::nullopt;
   }
   const std::scoped_lock lock(mutex_);
-  const double rate = options_.requests_per_second;
-  return take(requests_, request.peer, rate, 2 * rate)
+  return requests_.take(request.peer, now_us_())
              ? std::nullopt
              : std::optional(too_many("too many requests from this address"));
 }
@@ -172,30 +165,51 @@ std::optional<Response> Access::check_origin(const Request& request, bool is_by_
   return std::nullopt;
 }
 
-std::optional<Grant> Access::find_grant(const Request& request, bool& is_by_cookie) const {
-  std::optional<std::string> secret;
+struct Access::Presented {
+  std::string secret;
+  std::vector<GrantKind> kinds;
+  bool is_by_cookie = false;
+};
+
+// A secret counts only where its kind belongs: a token in an address would be in every log.
+std::optional<Access::Presented> Access::presented_by(const Request& request) {
   if (const auto header = request.headers.find("authorization")) {
-    secret = secret_of(*header);
-  } else if (const auto share = request.query_value("share")) {
-    secret = std::string(*share);
-  } else {
-    secret = session_cookie(request);
-    is_by_cookie = secret.has_value();
+    const auto secret = secret_of(*header);
+    return secret ? std::optional(Presented{*secret, {GrantKind::Token, GrantKind::Share}})
+                  : std::nullopt;
   }
-  if (!secret) {
-    return std::nullopt;
+  if (const auto share = request.query_value("share")) {
+    return Presented{std::string(*share), {GrantKind::Share}};
   }
-  const std::string hash = sha256_of(*secret);
+  const auto session = session_cookie(request);
+  return session ? std::optional(Presented{*session, {GrantKind::Session}, true}) : std::nullopt;
+}
+
+Role Access::role_of(const std::string& user) const {
+  if (options_.owner && options_.owner->name == user) {
+    return Role::Admin;
+  }
+  const auto found = users_.find(user);
+  return found == users_.end() ? Role::None : found->second.facts.role;
+}
+
+std::optional<Grant> Access::find_grant(const Presented& presented) const {
+  const auto is_allowed = [&](GrantKind kind) {
+    return std::ranges::find(presented.kinds, kind) != presented.kinds.end();
+  };
+  const std::string hash = sha256_of(presented.secret);
+  if (options_.owner && hash == owner_hash_ && is_allowed(GrantKind::Token)) {
+    return Grant{.user = options_.owner->name, .role = Role::Admin};
+  }
   const std::scoped_lock lock(mutex_);
   const auto found = grants_.find(hash);
-  if (found == grants_.end() ||
+  if (found == grants_.end() || !is_allowed(found->second.kind) ||
       (found->second.expires_us != 0 && found->second.expires_us <= now_us_())) {
     return std::nullopt;
   }
   Grant grant = found->second;
   if (grant.kind != GrantKind::Share) {
-    const auto user = users_.find(grant.user);
-    grant.role = user == users_.end() ? Role::None : std::min(grant.role, user->second.facts.role);
+    grant.role = std::min(grant.role, role_of(grant.user));
   }
   return grant;
 }
@@ -224,6 +238,63 @@ std::optional<Response> Access::check_role(const Request& request, const Route& 
   return allowed ? std::nullopt : std::optional(error_response(allowed.error()));
 }
 
+std::optional<PasswordTry> Access::password_of(const Request& request) const {
+  auto basic = basic_of(request.headers.find("authorization").value_or(""));
+  if (!basic) {
+    return std::nullopt;
+  }
+  const std::scoped_lock lock(mutex_);
+  const auto user = users_.find(basic->name);
+  return PasswordTry{.user = std::move(basic->name),
+                     .password = std::move(basic->secret),
+                     .hashed = user == users_.end() ? "" : user->second.password,
+                     .peer = request.peer};
+}
+
+bool Access::is_slow(const Request& request, const Route* route) const {
+  if (!options_.needs_login || route == nullptr || route->options.role == Role::None) {
+    return false;
+  }
+  const auto attempt = password_of(request);
+  return attempt && !find_grant(*presented_by(request)) && !passwords_.is_known(*attempt);
+}
+
+std::optional<Caller> Access::find_caller(const Request& request, const Route* route) {
+  const auto presented = presented_by(request);
+  if (const auto grant = presented ? find_grant(*presented) : std::nullopt) {
+    return Caller{.name = grant->user,
+                  .role = grant->role,
+                  .project = grant->project,
+                  .run = grant->run,
+                  .expires_us = grant->expires_us};
+  }
+  // Where nobody needs to log in, no password is worth its hash.
+  const bool is_needed = route != nullptr && route->options.role != Role::None;
+  const auto attempt = is_needed ? password_of(request) : std::nullopt;
+  if (!attempt || !passwords_.is_right(*attempt)) {
+    return std::nullopt;
+  }
+  const std::scoped_lock lock(mutex_);
+  return Caller{.name = attempt->user, .role = role_of(attempt->user), .is_by_password = true};
+}
+
+std::optional<Response> Access::refuse_stranger(const Request& request) {
+  const bool has_tried = request.headers.find("authorization") || request.query_value("share");
+  if (has_tried) {
+    const std::scoped_lock lock(mutex_);
+    if (!failures_.take(request.peer, now_us_())) {
+      return too_many("too many wrong keys from this address");
+    }
+  }
+  Response response =
+      error_response(401, has_tried ? "the key is not valid" : "who are you?",
+                     options_.owner ? "as the one who started the server: `kedge server link` "
+                                      "opens the page; programs send Authorization: Bearer KEY"
+                                    : "send a token: Authorization: Bearer kedge_...");
+  response.headers.add("WWW-Authenticate", "Bearer");
+  return response;
+}
+
 std::optional<Response> Access::check(Request& request, const Route* route) {
   if (auto refusal = check_host(request)) {
     return refusal;
@@ -231,75 +302,22 @@ std::optional<Response> Access::check(Request& request, const Route* route) {
   if (auto refusal = check_rate(request)) {
     return refusal;
   }
-  bool is_by_cookie = false;
   if (!options_.needs_login) {
     request.caller.role = Role::Admin;
     return check_origin(request, false);
   }
-  auto grant = find_grant(request, is_by_cookie);
-  if (!grant) {
-    grant = find_password(request.headers.find("authorization").value_or(""));
+  const auto caller = find_caller(request, route);
+  if (caller) {
+    request.caller = *caller;
   }
-  if (grant) {
-    request.caller = {
-        .name = grant->user, .role = grant->role, .project = grant->project, .run = grant->run};
-  }
-  if (auto refusal = check_origin(request, is_by_cookie)) {
+  const auto presented = presented_by(request);
+  if (auto refusal = check_origin(request, presented && presented->is_by_cookie)) {
     return refusal;
   }
   if (route == nullptr || route->options.role == Role::None) {
     return std::nullopt;
   }
-  if (grant) {
-    return check_role(request, *route);
-  }
-  const bool has_tried = request.headers.find("authorization") || request.query_value("share");
-  if (has_tried) {
-    const std::scoped_lock lock(mutex_);
-    if (!take(failures_, request.peer, kFailuresPerSecond, kFailureBurst)) {
-      return too_many("too many wrong keys from this address");
-    }
-  }
-  Response response = error_response(401, has_tried ? "the key is not valid" : "who are you?",
-                                     "send a token: Authorization: Bearer kedge_...");
-  response.headers.add("WWW-Authenticate", "Bearer");
-  return response;
-}
-
-// Clients that send name and password with every call must not cost a slow hash each time, so what
-// was right is right for a while.
-std::optional<Grant> Access::find_password(std::string_view authorization) {
-  constexpr std::int64_t kGoodFor = 600LL * 1'000'000;
-  const auto basic = basic_of(authorization);
-  if (!basic) {
-    return std::nullopt;
-  }
-  const std::string known = fmt::format("{} {}", basic->name, sha256_of(basic->secret));
-  std::string hashed;
-  Grant grant{.user = basic->name};
-  {
-    const std::scoped_lock lock(mutex_);
-    const auto user = users_.find(basic->name);
-    if (user == users_.end() || user->second.password.empty()) {
-      return std::nullopt;
-    }
-    grant.role = user->second.facts.role;
-    const auto found = passwords_.find(known);
-    if (found != passwords_.end() && found->second > now_us_()) {
-      return grant;
-    }
-    if (!take(failures_, basic->name, kFailuresPerSecond, kFailureBurst)) {
-      return std::nullopt;
-    }
-    hashed = user->second.password;
-  }
-  if (!is_password(basic->secret, hashed)) {
-    return std::nullopt;
-  }
-  const std::scoped_lock lock(mutex_);
-  std::erase_if(passwords_, [now = now_us_()](const auto& entry) { return entry.second <= now; });
-  passwords_[known] = now_us_() + kGoodFor;
-  return grant;
+  return caller ? check_role(request, *route) : refuse_stranger(request);
 }
 
 void Access::rename_project(const std::string& from, const std::string& to) {
@@ -311,28 +329,75 @@ void Access::rename_project(const std::string& from, const std::string& to) {
   }
 }
 
-Result<std::optional<NewGrant>> Access::login(const std::string& name,
-                                              const std::string& password) {
-  std::string hashed;
+Result<NewGrant> Access::make_session(Grant grant) {
+  constexpr std::int64_t kMonth = 30LL * 86'400 * 1'000'000;
+  const std::int64_t longest = now_us_() + kMonth;
+  grant.kind = GrantKind::Session;
+  grant.expires_us = grant.expires_us == 0 ? longest : std::min(grant.expires_us, longest);
+  return make_grant(std::move(grant));
+}
+
+Result<std::optional<NewGrant>> Access::login(const std::string& name, const std::string& password,
+                                              const std::string& peer) {
+  PasswordTry attempt{.user = name, .password = password, .hashed = {}, .peer = peer};
   {
     const std::scoped_lock lock(mutex_);
-    if (!take(failures_, name, kFailuresPerSecond, kFailureBurst)) {
-      return std::nullopt;
-    }
     const auto found = users_.find(name);
-    hashed = found == users_.end() ? "" : found->second.password;
+    attempt.hashed = found == users_.end() ? "" : found->second.password;
   }
-  // Somebody who does not exist takes as long as somebody who does.
-  static const std::string nobody = hash_password("nobody");
-  const bool is_right = is_password(password, hashed.empty() ? nobody : hashed);
-  if (!is_right || hashed.empty()) {
+  if (!passwords_.is_right(attempt)) {
     return std::nullopt;
   }
-  constexpr std::int64_t kMonth = 30LL * 86'400 * 1'000'000;
-  return KEDGE_TRY(make_grant({.kind = GrantKind::Session,
-                               .user = name,
-                               .role = Role::Admin,  // whatever the user's own is
-                               .expires_us = now_us_() + kMonth}));
+  // The role is limited by the user's own. A session made while the password changes is not good.
+  const NewGrant session = KEDGE_TRY(make_session({.user = name, .role = Role::Admin}));
+  const std::scoped_lock lock(mutex_);
+  const auto found = users_.find(name);
+  if (found == users_.end() || found->second.password != attempt.hashed) {
+    grants_.erase(sha256_of(session.secret));
+    return std::nullopt;
+  }
+  return session;
+}
+
+Result<std::optional<NewGrant>> Access::login_with_key(const std::string& key,
+                                                       const std::string& peer) {
+  auto grant = find_grant({.secret = key, .kinds = {GrantKind::Token}});
+  if (!grant) {
+    const std::scoped_lock lock(mutex_);
+    failures_.take(peer, now_us_());
+    return std::nullopt;
+  }
+  return KEDGE_TRY(make_session(std::move(*grant)));
+}
+
+std::string Access::make_entry(const Caller& caller) {
+  const std::int64_t now_us = now_us_();
+  std::string secret = make_secret();
+  const std::scoped_lock lock(mutex_);
+  std::erase_if(entries_, [&](const auto& entry) {
+    return now_us - entry.second.created_us > kEntryGoodFor_us;
+  });
+  entries_[sha256_of(secret)] = {.user = caller.name,
+                                 .label = "link",
+                                 .role = caller.role,
+                                 .project = caller.project,
+                                 .run = caller.run,
+                                 .created_us = now_us,
+                                 .expires_us = caller.expires_us};
+  return secret;
+}
+
+Result<std::optional<NewGrant>> Access::enter(const std::string& secret) {
+  Grant grant;
+  {
+    const std::scoped_lock lock(mutex_);
+    const auto entry = entries_.extract(sha256_of(secret));
+    if (entry.empty() || now_us_() - entry.mapped().created_us > kEntryGoodFor_us) {
+      return std::nullopt;
+    }
+    grant = entry.mapped();
+  }
+  return KEDGE_TRY(make_session(std::move(grant)));
 }
 
 }  // namespace kedge::server

@@ -1,8 +1,10 @@
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "core/file_digest.h"
+#include "core/log.h"
 #include "server/access.h"
 #include "server/internal/secrets.h"
 
@@ -18,18 +20,63 @@ bool is_user_name(std::string_view name) {
              ".-_@") == std::string_view::npos;
 }
 
+bool is_seen_by(const Caller& caller, const Grant& grant) {
+  return caller.role == Role::Admin || grant.user == caller.name;
+}
+
 }  // namespace
 
 Access::Access(store::Store& store, AccessOptions options, std::function<std::int64_t()> now_us)
-    : store_(store), options_(std::move(options)), now_us_(std::move(now_us)) {}
+    : store_(store),
+      options_(std::move(options)),
+      now_us_(std::move(now_us)),
+      owner_hash_(options_.owner ? sha256_of(options_.owner->key) : ""),
+      passwords_(now_us_),
+      requests_(options_.requests_per_second, 2 * options_.requests_per_second),
+      failures_(0.2, 20) {}
 
 Result<std::unique_ptr<Access>> Access::open(store::Store& store, AccessOptions options,
                                              std::function<std::int64_t()> now_us) {
   auto access = std::unique_ptr<Access>(new Access(store, std::move(options), std::move(now_us)));
   if (access->needs_login()) {
     KEDGE_TRY(access->load());
+    KEDGE_TRY(access->close_planted_users());
   }
   return access;
+}
+
+// Older servers let anybody make users where nobody had to log in; the audit has such lines without
+// a name. Whoever is on the newest line of a user vouches for them.
+Result<void> Access::close_planted_users() {
+  std::map<std::string, std::string> vouchers;
+  KEDGE_TRY(store_.read([&](store::Database& database) {
+    return database.query(
+        "SELECT target, who FROM audit WHERE what IN"
+        " ('user.create', 'user.put', 'user.role', 'user.password') ORDER BY id",
+        {}, [&](const store::SqlRow& row) -> Result<void> {
+          vouchers[row.string(0)] = row.string(1);
+          return {};
+        });
+  }));
+  for (const auto& [name, voucher] : vouchers) {
+    const auto user = users_.find(name);
+    if (voucher.empty() && user != users_.end()) {
+      user->second = {
+          .facts = {.name = name, .role = Role::None, .created_us = user->second.facts.created_us}};
+      warn(
+          "the user '{}' was made while nobody had to log in, and may do nothing until an admin "
+          "gives them a role and a password",
+          name);
+    }
+  }
+  return {};
+}
+
+Result<void> Access::need_login() const {
+  return options_.needs_login
+             ? Result<void>()
+             : fail(ErrorKind::Usage, "this server asks nobody to log in",
+                    "start it without --auth none to have users, tokens and links");
 }
 
 Result<void> Access::load() {
@@ -68,16 +115,21 @@ std::vector<UserFacts> Access::list_users() const {
   for (const auto& [name, user] : users_) {
     list.push_back(user.facts);
   }
+  if (options_.owner && !users_.contains(options_.owner->name)) {
+    list.push_back({.name = options_.owner->name, .role = Role::Admin});
+  }
   return list;
 }
 
 bool Access::has_users() const {
   const std::scoped_lock lock(mutex_);
-  return !users_.empty();
+  return std::ranges::any_of(
+      users_, [](const auto& entry) { return entry.second.facts.role != Role::None; });
 }
 
 Result<void> Access::put_user(const std::string& name, Role role,
                               const std::optional<std::string>& password) {
+  KEDGE_TRY(need_login());
   if (!is_user_name(name)) {
     return fail(ErrorKind::Usage, fmt::format("'{}' cannot be a user's name", name),
                 "up to 64 letters, digits and . - _ @");
@@ -97,7 +149,12 @@ Result<void> Access::put_user(const std::string& name, Role role,
   if (password) {
     user.password = hash_password(*password);
   }
-  KEDGE_TRY(store_.change([user](store::Database& database) {
+  const bool ends_secrets = password.has_value();
+  KEDGE_TRY(store_.change([user, ends_secrets](store::Database& database) -> Result<void> {
+    if (ends_secrets) {
+      KEDGE_TRY(database.run("DELETE FROM grants WHERE user_name = $1 AND kind <> $2",
+                             {user.facts.name, static_cast<int>(GrantKind::Share)}));
+    }
     return database.run(
         "INSERT INTO users (name, role, password, created_us)"
         " VALUES ($1, $2, $3, $4) ON CONFLICT (name) DO UPDATE SET"
@@ -106,24 +163,30 @@ Result<void> Access::put_user(const std::string& name, Role role,
   }));
   const std::scoped_lock lock(mutex_);
   users_[name] = std::move(user);
-  // An old password is not good any more.
-  std::erase_if(passwords_, [prefix = name + " "](const auto& entry) {
-    return entry.first.starts_with(prefix);
-  });
+  if (ends_secrets) {
+    std::erase_if(grants_, [&](const auto& entry) {
+      return entry.second.user == name && entry.second.kind != GrantKind::Share;
+    });
+    std::erase_if(entries_, [&](const auto& entry) { return entry.second.user == name; });
+  }
   return {};
 }
 
 Result<bool> Access::remove_user(const std::string& name) {
+  KEDGE_TRY(need_login());
   KEDGE_TRY(store_.change([name](store::Database& database) -> Result<void> {
     KEDGE_TRY(database.run("DELETE FROM grants WHERE user_name = $1", {name}));
     return database.run("DELETE FROM users WHERE name = $1", {name});
   }));
   const std::scoped_lock lock(mutex_);
-  std::erase_if(grants_, [&](const auto& entry) { return entry.second.user == name; });
+  const auto is_theirs = [&](const auto& entry) { return entry.second.user == name; };
+  std::erase_if(grants_, is_theirs);
+  std::erase_if(entries_, is_theirs);
   return users_.erase(name) > 0;
 }
 
 Result<NewGrant> Access::make_grant(Grant grant) {
+  KEDGE_TRY(need_login());
   const std::string secret = make_secret();
   grant.id = make_id();
   grant.created_us = now_us_();
@@ -140,11 +203,11 @@ Result<NewGrant> Access::make_grant(Grant grant) {
   return NewGrant{grant, secret};
 }
 
-std::vector<Grant> Access::list_grants(GrantKind kind, const std::string& user) const {
+std::vector<Grant> Access::list_grants(GrantKind kind, const Caller& caller) const {
   const std::scoped_lock lock(mutex_);
   std::vector<Grant> list;
   for (const auto& [hash, grant] : grants_) {
-    if (grant.kind == kind && (user.empty() || grant.user == user)) {
+    if (grant.kind == kind && is_seen_by(caller, grant)) {
       list.push_back(grant);
     }
   }
@@ -152,9 +215,10 @@ std::vector<Grant> Access::list_grants(GrantKind kind, const std::string& user) 
   return list;
 }
 
-Result<bool> Access::remove_grant(GrantKind kind, const std::string& id, const std::string& user) {
+Result<bool> Access::remove_grant(GrantKind kind, const std::string& id, const Caller& caller) {
   const auto is_it = [&](const Grant& grant) {
-    return grant.kind == kind && grant.id == id && (user.empty() || grant.user == user);
+    return grant.kind == kind && grant.id == id && is_seen_by(caller, grant) &&
+           grant.role <= caller.role;
   };
   std::string hash;
   {
@@ -178,14 +242,18 @@ Result<void> Access::logout(const Request& request) {
   if (!secret) {
     return {};
   }
-  std::string id;
+  const std::string hash = sha256_of(*secret);
   {
     const std::scoped_lock lock(mutex_);
-    const auto found = grants_.find(sha256_of(*secret));
-    id = found == grants_.end() ? "" : found->second.id;
+    const auto found = grants_.find(hash);
+    if (found == grants_.end() || found->second.kind != GrantKind::Session) {
+      return {};
+    }
+    grants_.erase(found);
   }
-  KEDGE_TRY(remove_grant(GrantKind::Session, id, {}));
-  return {};
+  return store_.change([hash](store::Database& database) {
+    return database.run("DELETE FROM grants WHERE hash = $1", {hash});
+  });
 }
 
 }  // namespace kedge::server

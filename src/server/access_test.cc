@@ -157,18 +157,115 @@ TEST_F(AccessTest, logs_in_with_the_right_password_only) {
   ASSERT_TRUE(access_->put_user("ann", Role::Write, "long enough"));
   EXPECT_FALSE(access_->put_user("ann", Role::Write, "short").has_value());
   EXPECT_FALSE(access_->put_user("a b", Role::Write, "long enough").has_value());
-  const auto session = access_->login("ann", "long enough");
+  const auto session = access_->login("ann", "long enough", "10.0.0.1");
   ASSERT_TRUE(session.has_value() && session->has_value());
-  EXPECT_FALSE(access_->login("ann", "wrong").value().has_value());
-  EXPECT_FALSE(access_->login("bob", "long enough").value().has_value());
+  EXPECT_FALSE(access_->login("ann", "wrong", "10.0.0.1").value().has_value());
+  EXPECT_FALSE(access_->login("bob", "long enough", "10.0.0.1").value().has_value());
   Request page = request(Method::Post);
-  page.headers.add("cookie", "a=b; kedge_session=" + (*session)->secret);
+  page.headers.add("cookie", "a=b; kedge_session_8080=" + (*session)->secret);
   EXPECT_EQ(status(page, route(Role::Write)), 403) << "without the token against forged requests";
   page.headers.add("x-csrf-token", csrf_token_of((*session)->secret));
   EXPECT_EQ(status(page, route(Role::Write)), 200);
   EXPECT_EQ(status(page, route(Role::Admin)), 403);
   ASSERT_TRUE(access_->logout(page));
   EXPECT_EQ(status(page, route(Role::View)), 401);
+}
+
+TEST_F(AccessTest, ends_sessions_and_tokens_with_the_password) {
+  ASSERT_TRUE(access_->put_user("ann", Role::Write, "long enough"));
+  const std::string key = token(Role::Write);
+  const auto session = access_->login("ann", "long enough", "10.0.0.1").value();
+  ASSERT_TRUE(access_->put_user("ann", Role::View, std::nullopt)) << "a role ends nothing";
+  EXPECT_EQ(status(request(Method::Get, key), route(Role::View)), 200);
+  ASSERT_TRUE(access_->put_user("ann", Role::Write, "another one"));
+  EXPECT_EQ(status(request(Method::Get, key), route(Role::View)), 401);
+  Request page = request(Method::Get);
+  page.headers.add("cookie", "kedge_session_8080=" + session->secret);
+  EXPECT_EQ(status(page, route(Role::View)), 401);
+  open({.needs_login = true});
+  EXPECT_EQ(status(request(Method::Get, key), route(Role::View)), 401) << "also after a restart";
+}
+
+TEST_F(AccessTest, makes_nobody_where_nobody_logs_in) {
+  open({.needs_login = false});
+  EXPECT_FALSE(access_->put_user("eve", Role::Admin, "long enough").has_value());
+  EXPECT_FALSE(access_->remove_user("ann").has_value());
+  EXPECT_FALSE(access_->make_grant({.user = "eve", .role = Role::Admin}).has_value());
+}
+
+TEST_F(AccessTest, closes_users_that_nobody_vouches_for) {
+  ASSERT_TRUE(access_->put_user("eve", Role::Admin, "long enough"));
+  ASSERT_TRUE(store_->add_audit({.who = "", .what = "user.create", .target = "eve"}));
+  open({.needs_login = true});
+  EXPECT_FALSE(access_->has_users());
+  // printf 'eve:long enough' | base64
+  EXPECT_EQ(status(request(Method::Get, "Basic ZXZlOmxvbmcgZW5vdWdo"), route(Role::View)), 401);
+  ASSERT_TRUE(access_->put_user("eve", Role::View, "long enough"));
+  ASSERT_TRUE(store_->add_audit({.who = "admin", .what = "user.put", .target = "eve"}));
+  open({.needs_login = true});
+  EXPECT_EQ(status(request(Method::Get, "Basic ZXZlOmxvbmcgZW5vdWdo"), route(Role::View)), 200);
+}
+
+TEST_F(AccessTest, knows_its_owner_by_a_key_that_is_in_no_database) {
+  open({.needs_login = true, .owner = Owner{"ann", "kedge_secret"}});
+  EXPECT_EQ(status(request(Method::Get), route(Role::View)), 401);
+  EXPECT_EQ(status(request(Method::Get, "Bearer kedge_secret"), route(Role::Admin)), 200);
+  EXPECT_FALSE(access_->has_users());
+  open({.needs_login = true});
+  EXPECT_EQ(status(request(Method::Get, "Bearer kedge_secret"), route(Role::View)), 401);
+}
+
+TEST_F(AccessTest, opens_the_page_once_for_an_entry) {
+  open({.needs_login = true, .owner = Owner{"ann", "kedge_secret"}});
+  const std::string entry = access_->make_entry({.name = "ann", .role = Role::View});
+  const auto session = access_->enter(entry).value();
+  ASSERT_TRUE(session.has_value());
+  EXPECT_FALSE(access_->enter(entry).value().has_value()) << "it was used";
+  Request page = request(Method::Get);
+  page.headers.add("cookie", "kedge_session_8080=" + session->secret);
+  EXPECT_EQ(status(page, route(Role::View)), 200);
+  EXPECT_EQ(status(page, route(Role::Write)), 403) << "no more than who made it";
+  const std::string late = access_->make_entry({.name = "ann", .role = Role::View});
+  now_us_ += 601'000'000;
+  EXPECT_FALSE(access_->enter(late).value().has_value());
+}
+
+TEST_F(AccessTest, takes_each_secret_only_where_its_kind_belongs) {
+  ASSERT_TRUE(access_->put_user("ann", Role::Write, "long enough"));
+  const std::string key = token(Role::View).substr(7);
+  Request in_address = request(Method::Get);
+  in_address.query = {{"share", key}};
+  EXPECT_EQ(status(in_address, route(Role::View)), 401);
+  Request in_cookie = request(Method::Get);
+  in_cookie.headers.add("cookie", "kedge_session_8080=" + key);
+  EXPECT_EQ(status(in_cookie, route(Role::View)), 401);
+  const auto session = access_->login("ann", "long enough", "10.0.0.1").value();
+  EXPECT_EQ(status(request(Method::Get, "Bearer " + session->secret), route(Role::View)), 401);
+}
+
+TEST_F(AccessTest, hashes_only_what_may_be_a_password) {
+  ASSERT_TRUE(access_->put_user("ann", Role::Write, "long enough"));
+  const Route to = route(Role::View);
+  // printf 'ann:long enough' | base64
+  const Request right = request(Method::Get, "Basic YW5uOmxvbmcgZW5vdWdo");
+  EXPECT_TRUE(access_->is_slow(right, &to));
+  EXPECT_EQ(status(right, to), 200);
+  EXPECT_FALSE(access_->is_slow(right, &to)) << "it is known now";
+  const Route open_to_all = route(Role::None);
+  EXPECT_FALSE(access_->is_slow(request(Method::Get, "Basic YXBpOng="), &open_to_all));
+  EXPECT_FALSE(access_->is_slow(request(Method::Get, token(Role::View)), &to));
+}
+
+TEST_F(AccessTest, locks_out_who_guesses_and_not_whom_they_guess) {
+  ASSERT_TRUE(access_->put_user("ann", Role::Write, "long enough"));
+  ASSERT_TRUE(access_->login("ann", "long enough", "10.0.0.1").value().has_value());
+  for (int i = 0; i < 25; ++i) {
+    EXPECT_FALSE(access_->login("ann", "a guess", "10.0.0.66").value().has_value());
+  }
+  EXPECT_FALSE(access_->login("ann", "long enough!", "10.0.0.66").value().has_value());
+  EXPECT_TRUE(access_->login("ann", "long enough", "10.0.0.2").value().has_value());
+  EXPECT_TRUE(access_->login("ann", "long enough", "10.0.0.66").value().has_value())
+      << "what was right before stays so, also behind one address with who guesses";
 }
 
 TEST_F(AccessTest, lets_no_other_site_change_anything) {

@@ -22,41 +22,58 @@ nlohmann::json render_grant(const Grant& grant) {
           {"run", grant.run},         {"expires_us", render_expiry(grant.expires_us)}};
 }
 
-Result<void> need_login(const Api& api) {
-  return api.access.needs_login() ? Result<void>()
-                                  : fail(ErrorKind::Usage, "this server asks nobody to log in",
-                                         "start it with --auth to have users, tokens and links");
-}
-
-// Everybody's for an admin, else only one's own.
-std::string owner_filter(const Request& request) {
-  return request.caller.role == Role::Admin ? "" : request.caller.name;
+Response session_response(const Request& request, const NewGrant& session) {
+  Response response = json_response(
+      dump({{"user", session.grant.user}, {"csrf_token", csrf_token_of(session.secret)}}));
+  response.headers.add("Set-Cookie", set_session_cookie(request, session.secret));
+  return response;
 }
 
 Result<Response> login(const Api& api, const Request& request) {
-  KEDGE_TRY(need_login(api));
   const nlohmann::json json = KEDGE_TRY(parse_object(request));
+  KEDGE_TRY(check_names(json, {"user", "password", "key"}));
   const std::string user = KEDGE_TRY(find_text(json, "user")).value_or("");
   const std::string password = KEDGE_TRY(find_text(json, "password")).value_or("");
-  const auto session = KEDGE_TRY(api.access.login(user, password));
+  const auto key = KEDGE_TRY(find_text(json, "key"));
+  const auto session = KEDGE_TRY(key ? api.access.login_with_key(*key, request.peer)
+                                     : api.access.login(user, password, request.peer));
   if (!session) {
     api.audit(request, "login.refused", user.substr(0, 64), {{"peer", request.peer}});
-    return error_response(401, "the name or the password is wrong", "or it was tried too often");
+    return error_response(401, key ? "the key is wrong" : "the name or the password is wrong",
+                          "or it was tried too often");
   }
-  Response response =
-      json_response(dump({{"user", user}, {"csrf_token", csrf_token_of(session->secret)}}));
-  response.headers.add(
-      "Set-Cookie",
-      fmt::format("kedge_session={}; Path=/; HttpOnly; SameSite=Strict; Max-Age=2592000{}",
-                  session->secret, request.is_secure ? "; Secure" : ""));
+  return session_response(request, *session);
+}
+
+// Opens the page once, with what the caller may do.
+Result<Response> make_entry(const Api& api, const Request& request) {
+  if (!api.access.needs_login()) {
+    return fail(ErrorKind::Usage, "this server asks nobody to log in", "open its address");
+  }
+  if (request.caller.name.empty()) {
+    return error_response(403, "a share link opens the page as it is");
+  }
+  const std::string secret = api.access.make_entry(request.caller);
+  return json_response(dump({{"path", "/enter/" + secret}, {"expires_in_s", 600}}), 201);
+}
+
+Result<Response> enter(const Api& api, const Request& request) {
+  const auto session = KEDGE_TRY(api.access.enter(request.parameter("token")));
+  if (!session) {
+    return error_response(401, "this link was used, or it is too old",
+                          "`kedge server link` makes another");
+  }
+  Response response{.status = 303};
+  response.headers.add("Location", "/");
+  response.headers.add("Cache-Control", "no-store");
+  response.headers.add("Set-Cookie", set_session_cookie(request, session->secret));
   return response;
 }
 
 Result<Response> logout(const Api& api, const Request& request) {
   KEDGE_TRY(api.access.logout(request));
   Response response{.status = 204};
-  response.headers.add("Set-Cookie",
-                       "kedge_session=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0");
+  response.headers.add("Set-Cookie", set_session_cookie(request, {}));
   return response;
 }
 
@@ -92,7 +109,6 @@ Result<Role> role_of(const std::string& name) {
 }
 
 Result<Response> put_user(const Api& api, const Request& request) {
-  KEDGE_TRY(need_login(api));
   const nlohmann::json json = KEDGE_TRY(parse_object(request));
   KEDGE_TRY(check_names(json, {"role", "password"}));
   const std::string& name = request.parameter("user");
@@ -116,20 +132,42 @@ Result<Response> delete_user(const Api& api, const Request& request) {
 
 Result<Response> list_grants(const Api& api, const Request& request, GrantKind kind) {
   nlohmann::json list = nlohmann::json::array();
-  for (const Grant& grant : api.access.list_grants(kind, owner_filter(request))) {
+  for (const Grant& grant : api.access.list_grants(kind, request.caller)) {
     list.push_back(render_grant(grant));
   }
   return json_response(dump({{kind == GrantKind::Token ? "tokens" : "shares", std::move(list)}}));
 }
 
-// The highest of the scopes, but never more than the caller's own role.
+// The highest of the scopes; the caller's own role where none is named.
 Result<Role> scope_of(const nlohmann::json& json, Role most) {
-  Role role = Role::View;
   const auto scopes = KEDGE_TRY(find_texts(json, "scopes"));
+  Role role = scopes ? Role::View : most;
   for (const std::string& scope : scopes.value_or(std::vector<std::string>())) {
     role = std::max(role, KEDGE_TRY(role_of(scope)));
   }
-  return std::min(scopes ? role : most, most);
+  if (role > most) {
+    return fail(ErrorKind::Usage,
+                fmt::format("what you logged in with may only '{}'", name_of(most)),
+                "a token can do no more than what it is made with");
+  }
+  return role;
+}
+
+// When it ends; never after what it is made with.
+Result<std::int64_t> expiry_of(const Api& api, const Caller& caller, const nlohmann::json& json) {
+  const auto seconds = KEDGE_TRY(find_integer(json, "expires_in_s"));
+  if (seconds && (*seconds < 0 || *seconds > 100LL * 365 * 86'400)) {
+    return fail(ErrorKind::Usage, "expires_in_s is 0 (never) to 100 years");
+  }
+  if (!seconds) {
+    return caller.expires_us;
+  }
+  const std::int64_t expires_us = *seconds == 0 ? 0 : api.now_us() + *seconds * kSecond;
+  if (caller.expires_us != 0 && (expires_us == 0 || expires_us > caller.expires_us)) {
+    return fail(ErrorKind::Usage, "it would last longer than what you logged in with",
+                fmt::format("that ends in {} s", (caller.expires_us - api.now_us()) / kSecond));
+  }
+  return expires_us;
 }
 
 Result<Grant> parse_grant(const Api& api, const Request& request, GrantKind kind) {
@@ -147,16 +185,11 @@ Result<Grant> parse_grant(const Api& api, const Request& request, GrantKind kind
   if (!grant.run.empty() && grant.project.empty()) {
     return fail(ErrorKind::Usage, "'run' needs its project beside it");
   }
-  const std::int64_t seconds = KEDGE_TRY(find_integer(json, "expires_in_s")).value_or(0);
-  if (seconds < 0 || seconds > 100LL * 365 * 86'400) {
-    return fail(ErrorKind::Usage, "expires_in_s is 0 (never) to 100 years");
-  }
-  grant.expires_us = seconds == 0 ? 0 : api.now_us() + seconds * kSecond;
+  grant.expires_us = KEDGE_TRY(expiry_of(api, request.caller, json));
   return grant;
 }
 
 Result<Response> make_grant(const Api& api, const Request& request, GrantKind kind) {
-  KEDGE_TRY(need_login(api));
   const Grant grant = KEDGE_TRY(parse_grant(api, request, kind));
   const bool is_share = kind == GrantKind::Share;
   const NewGrant made = KEDGE_TRY(api.access.make_grant(grant));
@@ -169,7 +202,7 @@ Result<Response> make_grant(const Api& api, const Request& request, GrantKind ki
 
 Result<Response> delete_grant(const Api& api, const Request& request, GrantKind kind) {
   const std::string& id = request.parameter("grant");
-  if (!KEDGE_TRY(api.access.remove_grant(kind, id, owner_filter(request)))) {
+  if (!KEDGE_TRY(api.access.remove_grant(kind, id, request.caller))) {
     return fail(ErrorKind::NotFound, fmt::format("there is no '{}' of yours", id));
   }
   api.audit(request, kind == GrantKind::Share ? "share.delete" : "token.delete", id);
@@ -196,6 +229,8 @@ void add_user_routes(Router& router, const Api& api) {
   };
   add(Method::Post, "/api/v1/login", {.role = Role::None, .max_body_bytes = 4096}, login);
   add(Method::Post, "/api/v1/logout", {.role = Role::None, .max_body_bytes = 4096}, logout);
+  add(Method::Post, "/api/v1/entries", {.is_scoped = true}, make_entry);
+  add(Method::Get, "/enter/{token}", {.role = Role::None}, enter);
   add(Method::Get, "/api/v1/me", {.is_scoped = true}, me);
   add(Method::Get, "/api/v1/users", {.role = Role::Admin}, list_users);
   add(Method::Put, "/api/v1/users/{user}", {.role = Role::Admin, .max_body_bytes = 4096}, put_user);

@@ -28,8 +28,10 @@ enum class Role : std::uint8_t { None, View, Write, Admin };
 struct Caller {
   std::string name = {};  // empty: nobody has logged in, and nobody has to
   Role role = Role::None;
-  std::string project = {};  // not empty: only this project's runs
-  std::string run = {};      // not empty: only this run of it
+  std::string project = {};     // not empty: only this project's runs
+  std::string run = {};         // not empty: only this run of it
+  bool is_by_password = false;  // sent with the request: nobody else can know it
+  std::int64_t expires_us = 0;  // when the key ends that was sent; 0: never
 };
 
 // Names in lower case, in the order they came.

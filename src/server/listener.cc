@@ -23,6 +23,8 @@ namespace {
 using asio::ip::tcp;
 
 constexpr std::size_t kMaxWaitingRequests = 4096;
+constexpr int kSlowGateThreads = 2;
+constexpr std::size_t kMaxWaitingAtGate = 64;
 constexpr auto kSweep = std::chrono::milliseconds(500);
 
 // Every connection is a file; the usual soft limit of 1024 would be ours otherwise.
@@ -43,6 +45,7 @@ int worker_count(const ListenOptions& options) {
 
 struct Listener::State {
   Workers workers;
+  Workers slow_gate;
   Shared shared;
   std::mutex tls_mutex;
   std::shared_ptr<TlsContext> tls;  // connections being made have the one they began with
@@ -55,7 +58,8 @@ struct Listener::State {
 
   State(const Router& router, Gate gate, const ListenOptions& options)
       : workers(worker_count(options), kMaxWaitingRequests),
-        shared{router, std::move(gate), options, workers} {}
+        slow_gate(kSlowGateThreads, kMaxWaitingAtGate),
+        shared{router, std::move(gate), options, workers, slow_gate} {}
 
   Result<void> listen();
   void run_threads();

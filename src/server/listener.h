@@ -41,9 +41,14 @@ struct ListenOptions {
   std::function<std::shared_ptr<void>()> begin_turn = nullptr;
 };
 
-// Looks at a request before its body is read: fills in the caller, or answers at once (401, 429).
-// `route` is null where no route has the path. Runs on the connection's thread: must not wait.
-using Gate = std::function<std::optional<Response>(Request& request, const Route* route)>;
+// Looks at a request before its body is read.
+struct Gate {
+  // Fills in the caller, or answers at once (401, 429). `route` is null where no route has the
+  // path. Runs on the connection's thread and must not wait, unless is_slow() says so.
+  std::function<std::optional<Response>(Request& request, const Route* route)> check = {};
+  // Whether check() must hash a password: then it runs on a thread kept for that.
+  std::function<bool(const Request& request, const Route* route)> is_slow = {};
+};
 
 class Listener {
  public:

@@ -292,12 +292,12 @@ TEST_F(ListenerTest, cuts_off_who_sends_a_byte_now_and_then) {
 }
 
 TEST_F(ListenerTest, asks_the_gate_before_the_body) {
-  start({}, [](Request& request, const Route* route) -> std::optional<Response> {
-    request.caller.name = "somebody";
-    return route != nullptr && request.headers.find("x-key") != "k"
-               ? std::optional(error_response(401, "who are you?"))
-               : std::nullopt;
-  });
+  start({}, {.check = [](Request& request, const Route* route) -> std::optional<Response> {
+          request.caller.name = "somebody";
+          return route != nullptr && request.headers.find("x-key") != "k"
+                     ? std::optional(error_response(401, "who are you?"))
+                     : std::nullopt;
+        }});
   Client client = connect();
   client.send("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 99999\r\n\r\n");
   EXPECT_THAT(client.rest(), StartsWith("HTTP/1.1 401 "));

@@ -7,12 +7,16 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <pwd.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/log.h"
 #include "server/api.h"
+#include "server/internal/secrets.h"
 #include "server/page.h"
 #include "server/run_watch.h"
+#include "track/owner_key.h"
 
 namespace kedge::server {
 namespace {
@@ -95,6 +99,17 @@ void reload_certificate(Listener& listener) {
   }
 }
 
+// Its owner's alone; where that cannot be (a file system without modes, somebody else's folder) the
+// owner is told, and decides.
+Result<void> make_data_folder(const Path& data) {
+  const auto made = make_private_dir(data);
+  if (made || !std::filesystem::is_directory(data)) {
+    return made;
+  }
+  warn("{}; whoever can read this folder can read all runs and keys", made.error().message);
+  return {};
+}
+
 // A part left by a server that was killed belongs to nobody.
 Result<Path> make_spool_folder(const Path& data) {
   Path folder = data / "spool";
@@ -106,21 +121,64 @@ Result<Path> make_spool_folder(const Path& data) {
   return folder;
 }
 
-Result<std::optional<Path>> make_first_user(Access& access, const ServerOptions& options) {
-  if (!access.needs_login() || access.has_users()) {
+Result<std::optional<Path>> make_first_user(store::Store& store, Access& access,
+                                            const ServerOptions& options) {
+  if (options.auth != Auth::Users || access.has_users()) {
     return std::nullopt;
   }
   const auto password =
       options.admin_password.empty() ? std::nullopt : std::optional(options.admin_password);
   KEDGE_TRY(access.put_user("admin", Role::Admin, password));
+  KEDGE_TRY(store.add_audit(
+      {.time_us = now_us(), .who = "kedge server", .what = "user.put", .target = "admin"}));
   const NewGrant token =
       KEDGE_TRY(access.make_grant({.user = "admin", .label = "first", .role = Role::Admin}));
   Path file = options.data / "admin-token";
-  KEDGE_TRY(write_synced(file, file, [&](int fd) -> Result<void> {
-    ::fchmod(fd, S_IRUSR | S_IWUSR);  // before the secret is in it
-    return write_all(fd, token.secret + "\n", file);
-  }));
+  KEDGE_TRY(write_private_file(file, token.secret + "\n"));
   return file;
+}
+
+std::string user_name() {
+  const passwd* const entry = ::getpwuid(::geteuid());
+  return entry == nullptr ? fmt::format("user{}", ::geteuid()) : std::string(entry->pw_name);
+}
+
+// The same at every start, so that what users have exported stays good.
+Result<std::optional<Owner>> load_owner(const ServerOptions& options) {
+  if (options.auth != Auth::Owner) {
+    return std::nullopt;
+  }
+  const Path file = options.data / "owner-key";
+  const std::string text = read_file(file).value_or("");
+  std::string key = text.substr(0, text.find_first_of("\r\n"));
+  if (!key.starts_with("kedge_")) {
+    key = make_secret();
+    KEDGE_TRY(write_private_file(file, key + "\n"));
+  }
+  return Owner{user_name(), std::move(key)};
+}
+
+// Beside the user's other settings, by the address: a server that is asked by address has no
+// folder.
+std::optional<Path> publish_key(const std::optional<Owner>& owner, const std::string& address) {
+  const auto file = track::owner_key_file(address);
+  if (!owner || !file) {
+    return std::nullopt;
+  }
+  auto written = make_private_dir(file->parent_path());
+  written = written ? write_private_file(*file, owner->key + "\n") : std::move(written);
+  if (!written) {
+    warn("kedge will not find the key by itself: {}", written.error().message);
+    return std::nullopt;
+  }
+  return *file;
+}
+
+AccessOptions access_options(const ServerOptions& options, const std::optional<Owner>& owner) {
+  return {.needs_login = options.auth != Auth::None,
+          .owner = owner,
+          .hosts = options.hosts,
+          .requests_per_second = options.requests_per_second};
 }
 
 }  // namespace
@@ -140,6 +198,8 @@ struct Server::Parts {
   std::unique_ptr<Repeater> checks;
   std::unique_ptr<RunWatch> watch;
   std::optional<Path> admin_token_file;
+  std::optional<Owner> owner;
+  std::optional<Path> owner_key_file;
 };
 
 Server::Server(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -149,7 +209,7 @@ Server::~Server() {
 }
 
 Result<std::unique_ptr<Server>> Server::start(const ServerOptions& options) {
-  KEDGE_TRY(make_dirs(options.data));
+  KEDGE_TRY(make_data_folder(options.data));
   auto parts = std::make_unique<Parts>();
   const std::string address = options.db.empty() ? options.data.string() : options.db;
   parts->store = KEDGE_TRY(store::Store::open(address, now_us()));
@@ -160,8 +220,10 @@ Result<std::unique_ptr<Server>> Server::start(const ServerOptions& options) {
   parts->blobs = KEDGE_TRY(store::BlobStore::open(blobs, {.spool = listen.spool_folder}));
   parts->artifacts = std::make_unique<store::Artifacts>(*parts->store, *parts->blobs);
   parts->models = std::make_unique<store::Models>(*parts->store);
-  parts->access = KEDGE_TRY(Access::open(*parts->store, options.access, now_us));
-  parts->admin_token_file = KEDGE_TRY(make_first_user(*parts->access, options));
+  parts->owner = KEDGE_TRY(load_owner(options));
+  parts->access =
+      KEDGE_TRY(Access::open(*parts->store, access_options(options, parts->owner), now_us));
+  parts->admin_token_file = KEDGE_TRY(make_first_user(*parts->store, *parts->access, options));
   parts->api = std::make_unique<Api>(Api{*parts->store, *parts->blobs, *parts->artifacts,
                                          *parts->models, *parts->access, parts->events, now_us});
   parts->store->set_listener(
@@ -178,10 +240,13 @@ Result<std::unique_ptr<Server>> Server::start(const ServerOptions& options) {
   listen.begin_turn = [&store = *parts->store] { return store.begin_turn(); };
   parts->listener = KEDGE_TRY(Listener::start(
       parts->router,
-      [&access = *parts->access](Request& request, const Route* route) {
-        return access.check(request, route);
-      },
+      {.check = [&access = *parts->access](
+                    Request& request, const Route* route) { return access.check(request, route); },
+       .is_slow = [&access = *parts->access](
+                      const Request& request,
+                      const Route* route) { return access.is_slow(request, route); }},
       listen));
+  parts->owner_key_file = publish_key(parts->owner, parts->listener->address());
   parts->checks = std::make_unique<Repeater>(
       kCheckInterval, [&store = *parts->store, &listener = *parts->listener,
                        watch = CertificateWatch(options.listen.tls)]() mutable {
@@ -207,6 +272,16 @@ const std::optional<Path>& Server::admin_token_file() const {
   return parts_->admin_token_file;
 }
 
+const std::optional<Path>& Server::owner_key_file() const {
+  return parts_->owner_key_file;
+}
+
+std::string Server::make_owner_link() {
+  return fmt::format(
+      "{}/enter/{}", address(),
+      parts_->access->make_entry({.name = parts_->owner->name, .role = Role::Admin}));
+}
+
 void Server::reload() {
   if (parts_->access_log != nullptr) {
     if (const auto opened = parts_->access_log->reopen(); !opened) {
@@ -220,6 +295,10 @@ void Server::stop() {
   parts_->watch.reset();
   parts_->checks.reset();
   parts_->listener->stop();
+  if (const auto file = std::exchange(parts_->owner_key_file, std::nullopt)) {
+    std::error_code ignored;
+    std::filesystem::remove(*file, ignored);
+  }
   parts_->store->set_listener({});
 }
 

@@ -17,6 +17,13 @@ namespace kedge::server {
 
 struct Api;
 
+// Who has to show what.
+enum class Auth : std::uint8_t {
+  Owner,  // everybody a key; whoever started the server finds theirs in a file
+  Users,  // the same, and the first start makes the user "admin"
+  None,   // nobody anything: whoever reaches the port may do everything
+};
+
 struct ServerOptions {
   Path data;                       // blobs, uploads in progress and, without --db, the database
   std::string db = {};             // postgres://...; empty: SQLite in `data`
@@ -24,16 +31,19 @@ struct ServerOptions {
   std::vector<Path> watched = {};  // folders of runs on a shared file system
   ListenOptions listen = {};
   Path access_log = {};  // a file for a line a request; empty: none
-  AccessOptions access = {};
-  std::string admin_password = {};  // of the first user, with --auth; empty: only a token is made
+  Auth auth = Auth::Owner;
+  std::vector<std::string> hosts = {};  // AccessOptions::hosts
+  double requests_per_second = 0;       // AccessOptions::requests_per_second
+  std::string admin_password = {};  // of the first user, with Users; empty: only a token is made
   // Other tools' languages: each adds its routes.
   std::vector<std::function<void(Router&, const Api&)>> dialects = {};
 };
 
 class Server {
  public:
-  // Listens when it returns. With --auth and no users yet, makes the user "admin" and leaves its
-  // token in DATA/admin-token, for its owner alone.
+  // Listens when it returns. With Auth::Users and no users yet, makes the user "admin" and leaves
+  // its token in DATA/admin-token. With Auth::Owner the key is in DATA/owner-key, the same at every
+  // start, and in the owner's config folder while the server runs.
   static Result<std::unique_ptr<Server>> start(const ServerOptions& options);
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -42,6 +52,10 @@ class Server {
   std::string address() const;
   // The token's file, when start() made one.
   const std::optional<Path>& admin_token_file() const;
+  // Where the owner's programs find their key, with Auth::Owner.
+  const std::optional<Path>& owner_key_file() const;
+  // An address that opens the page for the owner, once, within ten minutes; with Auth::Owner.
+  std::string make_owner_link();
 
   // Goes on in a new access log where the old one was renamed, and with the certificate that is now
   // in its file. What fails is warned about, and stays as it was.

@@ -39,12 +39,14 @@ Result<Arguments> Arguments::parse(std::span<const std::string> args, const Verb
     if (arg == "--help" || arg == "-h") {
       parsed.flags_["--help"].emplace_back();
     } else if (const Flag* flag = find_flag(help, name); flag != nullptr) {
+      const bool is_optional = flag->value.starts_with('[');
+      const bool is_alone = i + 1 == args.size() || args[i + 1].starts_with('-');
       if (flag->value.empty() != (equals == std::string::npos) && flag->value.empty()) {
         return fail(ErrorKind::Usage, fmt::format("{} takes no value", name));
       }
       if (equals != std::string::npos) {
         parsed.flags_[name].push_back(arg.substr(equals + 1));
-      } else if (flag->value.empty()) {
+      } else if (flag->value.empty() || (is_optional && is_alone)) {
         parsed.flags_[name].emplace_back();
       } else if (i + 1 < args.size()) {
         parsed.flags_[name].push_back(args[++i]);

@@ -15,8 +15,9 @@
 namespace kedge::cli {
 
 struct Flag {
-  std::string_view name;   // "--json"
-  std::string_view value;  // what to call its value in the help; empty: it takes none
+  std::string_view name;  // "--json"
+  // What to call its value in the help; empty: it takes none; in brackets: it may have one.
+  std::string_view value;
   std::string_view meaning;
 };
 

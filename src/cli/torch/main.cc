@@ -41,9 +41,10 @@ bool is_first_rank() {
 
 int run(int argc, char** argv) {
   if (const std::string limit = nn::limit_instruction_set(); !limit.empty() && is_first_rank()) {
-    warn("this processor announces AMX and cannot execute it: bf16 is computed without (set "
-         "ONEDNN_MAX_CPU_ISA={})",
-         limit);
+    warn(
+        "this processor announces AMX and cannot execute it: bf16 is computed without (set "
+        "ONEDNN_MAX_CPU_ISA={})",
+        limit);
   }
   const std::vector<std::string> args(argv + 1, argv + argc);
   const auto verb =

@@ -46,13 +46,13 @@ std::string to_lower(std::string_view text) {
   return lower;
 }
 
-Response no_such_path(const RouteMatch& match, bool is_options) {
-  if (match.allowed.empty()) {
+Response no_such_path(const std::vector<Method>& allowed, bool is_options) {
+  if (allowed.empty()) {
     return error_response(404, "there is nothing at this address",
                           "GET /api/v1/openapi.json lists what there is");
   }
   std::string allow = "OPTIONS";
-  for (const Method method : match.allowed) {
+  for (const Method method : allowed) {
     allow += fmt::format(", {}", name_of(method));
     allow += method == Method::Get ? ", HEAD" : "";
   }
@@ -262,10 +262,10 @@ Task<bool> Connection::refuse(std::shared_ptr<Slot> slot, Response response) {
 }
 
 // Runs something on a worker and waits for it. False: it did not run.
-Task<bool> Connection::work(std::function<void()> on_worker) {
+Task<bool> Connection::work(Workers& workers, std::function<void()> on_worker) {
   auto is_done = std::make_shared<bool>(false);
-  const bool is_accepted = shared_.workers.submit(
-      [self = shared_from_this(), is_done, on_worker = std::move(on_worker)] {
+  const bool is_accepted =
+      workers.submit([self = shared_from_this(), is_done, on_worker = std::move(on_worker)] {
         on_worker();
         asio::post(self->context(), [self, is_done] {
           *is_done = true;
@@ -299,20 +299,37 @@ Result<Connection::Routed> Connection::route(const Head& head) {
   }
   RouteMatch match = shared_.router.find(request.method, target.segments);
   request.parameters = std::move(match.parameters);
+  routed.allowed = method ? std::move(match.allowed) : shared_.router.methods_of(target.segments);
   if (!method) {
-    match.allowed = shared_.router.methods_of(target.segments);
-    routed.refusal =
-        is_options ? no_such_path(match, true) : error_response(501, "this method is not known");
+    routed.refusal = is_options ? no_such_path(routed.allowed, true)
+                                : error_response(501, "this method is not known");
     allow_own_origin(*routed.refusal, request);
     return routed;
   }
-  const bool is_page = match.route == nullptr && match.allowed.empty() &&
+  const bool is_page = match.route == nullptr && routed.allowed.empty() &&
                        request.method == Method::Get && shared_.router.fallback() != nullptr;
   routed.route = is_page ? shared_.router.fallback() : match.route;
   routed.refuse = routed.route == nullptr ? match.refuse : routed.route->options.refuse;
-  routed.refusal = shared_.gate ? shared_.gate(request, routed.route) : std::nullopt;
+  return routed;
+}
+
+// Who may not, what is not there, what is too long: in this order, so that nobody learns what is
+// not theirs to know.
+Task<void> Connection::pass_gate(const Head& head, Routed& routed) {
+  const Gate& gate = shared_.gate;
+  if (gate.is_slow && gate.is_slow(routed.request, routed.route)) {
+    clear_deadline();  // now it is not the client who is slow
+    const bool has_run = co_await work(
+        shared_.slow_gate, [&] { routed.refusal = gate.check(routed.request, routed.route); });
+    set_deadline(shared_.options.slow_timeout);
+    if (!has_run) {
+      routed.refusal = error_response(503, "too many log in at once", "try again in a moment");
+    }
+  } else if (gate.check) {
+    routed.refusal = gate.check(routed.request, routed.route);
+  }
   if (!routed.refusal && routed.route == nullptr) {
-    routed.refusal = no_such_path(match, false);
+    routed.refusal = no_such_path(routed.allowed, false);
   }
   const std::uint64_t length = head.parser.content_length().value_or(0);
   if (!routed.refusal && length > routed.route->options.max_body_bytes) {
@@ -320,7 +337,6 @@ Result<Connection::Routed> Connection::route(const Head& head) {
         error_response(413, fmt::format("the body has {} bytes, and {} are allowed here", length,
                                         routed.route->options.max_body_bytes));
   }
-  return routed;
 }
 
 Task<bool> Connection::serve_one() {
@@ -343,6 +359,9 @@ Task<bool> Connection::serve_one() {
   }
   refuse_ = routed->refuse;
   slot->refuse = refuse_;
+  if (!routed->refusal) {
+    co_await pass_gate(head, *routed);
+  }
   if (shared_.options.access_log != nullptr) {
     slot->access.user = routed->request.caller.name;
     slot->access.path = loggable_path(routed->request);

@@ -11,6 +11,7 @@
 #include <string>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -29,6 +30,7 @@ struct Shared {
   Gate gate;
   ListenOptions options;
   Workers& workers;
+  Workers& slow_gate;  // few threads: hashing passwords must not take the others' time
   std::atomic<bool> is_stopping = false;
   std::atomic<std::size_t> connection_count = 0;
   std::atomic<std::uint64_t> spool_number = 0;
@@ -81,6 +83,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     Request request;
     const Route* route = nullptr;
     RefusalWriter refuse = nullptr;
+    std::vector<Method> allowed;  // where no route has the path and the method
     std::optional<Response> refusal;
   };
 
@@ -89,6 +92,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Task<bool> fill();
   Task<bool> read_head(Head& head);
   Result<Routed> route(const Head& head);
+  Task<void> pass_gate(const Head& head, Routed& routed);
   // request_body.cc
   Task<bool> read_body(Head& head, Request& request, const RouteOptions& options);
   Task<bool> spool_body(Head& head, Request& request, std::uint64_t max_bytes);
@@ -96,7 +100,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // connection.cc
   Task<bool> dispatch(const Route& route, Request request, std::shared_ptr<Slot> slot);
   Task<bool> refuse(std::shared_ptr<Slot> slot, Response response);
-  Task<bool> work(std::function<void()> on_worker);
+  Task<bool> work(Workers& workers, std::function<void()> on_worker);
   Task<void> linger();
   std::function<void(Response)> answer_to(std::shared_ptr<Slot> slot);
 

@@ -114,7 +114,7 @@ Task<bool> Connection::spool_body(Head& head, Request& request, std::uint64_t ma
       continue;
     }
     clear_deadline();  // now it is the disk that is slow
-    const bool is_run = co_await work([&] {
+    const bool is_run = co_await work(shared_.workers, [&] {
       if (auto written = write_all(file.get(), piece, path); !written) {
         failure = std::move(written).error();
       }

@@ -270,7 +270,7 @@ Task<bool> Connection::write_file(const FileBody& body) {
   std::string piece;
   while (sent < body.size) {
     bool is_read = false;
-    const bool is_run = co_await work([&] {
+    const bool is_run = co_await work(shared_.workers, [&] {
       piece.resize(std::min<std::uint64_t>(kFilePiece, body.size - sent));
       const ssize_t count = ::pread(body.file->get(), piece.data(), piece.size(),
                                     static_cast<off_t>(body.offset + sent));
@@ -295,7 +295,7 @@ Task<bool> Connection::write_pieces(const BodyProducer& producer, bool is_chunke
   while (has_more) {
     piece.clear();
     bool is_made = false;
-    const bool is_run = co_await work([&] {
+    const bool is_run = co_await work(shared_.workers, [&] {
       const auto made = producer(piece);
       is_made = made.has_value();
       has_more = is_made && *made;

@@ -35,6 +35,10 @@ int to_int(std::string_view text) {
 
 constexpr std::size_t kHashBytes = 32;
 
+std::string render_hash(const ScryptCost& cost, std::string_view salt, std::string_view hash) {
+  return fmt::format("scrypt${}${}${}${}${}", cost.log2_n, cost.r, cost.p, salt, hash);
+}
+
 }  // namespace
 
 std::string make_secret() {
@@ -61,8 +65,11 @@ std::string scrypt(std::string_view password, std::string_view salt, ScryptCost 
 std::string hash_password(std::string_view password) {
   const ScryptCost cost;
   const std::string salt = make_random_hex(16);
-  return fmt::format("scrypt${}${}${}${}${}", cost.log2_n, cost.r, cost.p, salt,
-                     render_hex(scrypt(password, salt, cost, kHashBytes)));
+  return render_hash(cost, salt, render_hex(scrypt(password, salt, cost, kHashBytes)));
+}
+
+std::string hash_of_no_password() {
+  return render_hash({}, make_random_hex(16), std::string(2 * kHashBytes, '0'));
 }
 
 bool is_password(std::string_view password, std::string_view hashed) {

@@ -13,6 +13,8 @@ std::string make_id();  // 16 hex digits
 // "scrypt$15$8$1$salt$hash": the costs stand with the hash, so that they can rise later.
 std::string hash_password(std::string_view password);
 bool is_password(std::string_view password, std::string_view hashed);
+// A hash at the same cost that no password has: what a user who does not exist is checked against.
+std::string hash_of_no_password();
 
 // scrypt itself (RFC 7914).
 struct ScryptCost {

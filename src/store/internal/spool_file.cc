@@ -5,7 +5,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 namespace kedge::store {
@@ -16,8 +15,6 @@ Result<SpoolFile> SpoolFile::create(const Path& folder) {
   if (fd.get() < 0) {
     return std::unexpected(io_error("cannot write in", folder, errno));
   }
-  constexpr mode_t kReadable = 0644;
-  ::fchmod(fd.get(), kReadable);  // where it cannot, the owner can read it all the same
   return SpoolFile(name, std::move(fd));
 }
 
