@@ -131,7 +131,8 @@ class Server:
 
 class Kedge(Server):
     def command(self, program):
-        return [program, "server", "--data", f"{self.folder}/data", "--port", str(self.port)]
+        place = ["--data", f"{self.folder}/data", "--port", str(self.port)]
+        return [program, "server", *place, "--auth", "none"]  # as MLflow's is
 
     def first_call(self):
         return "/api/v1/projects"

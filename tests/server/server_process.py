@@ -21,12 +21,19 @@ def free_port() -> int:
 
 
 class ServerProcess:
-    """One port and one data folder; the process may come and go."""
+    """One port and one data folder; the process may come and go.
 
-    def __init__(self, binary: pathlib.Path, data: pathlib.Path, *options: str) -> None:
+    Everybody may do everything, unless the options have --auth; has_owner: as `kedge server` is
+    without it, and self.key is the owner's.
+    """
+
+    def __init__(
+        self, binary: pathlib.Path, data: pathlib.Path, *options: str, has_owner: bool = False
+    ) -> None:
         self.binary = binary
         self.data = data
-        self.options = options
+        is_open = not has_owner and "--auth" not in options
+        self.options = (*options, *(("--auth", "none") if is_open else ()))
         self.port = free_port()
         self.log = data.with_suffix(".log")
         self.process: subprocess.Popen | None = None
@@ -54,6 +61,10 @@ class ServerProcess:
             except (OSError, urllib.error.URLError):
                 time.sleep(0.02)
         raise RuntimeError(f"the server is not ready: {self.log.read_text()[-2000:]}")
+
+    @property
+    def key(self) -> str:
+        return (self.data / "owner-key").read_text().strip()
 
     def kill(self) -> None:
         """SIGKILL: nothing is tidied up."""

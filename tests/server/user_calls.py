@@ -131,6 +131,8 @@ class Encrypted(ServerCase):
                 self.folder / "data",
                 "--port",
                 "0",
+                "--auth",
+                "none",
                 *options,
             ],
             stdin=subprocess.DEVNULL,

@@ -119,7 +119,7 @@ class Server:
         self.process = subprocess.Popen(self.words, stdout=self.log, stderr=self.log)
         for _ in range(600):
             try:
-                urllib.request.urlopen(self.url + "/api/v1/sweeps", timeout=5).read()
+                urllib.request.urlopen(self.url + "/health", timeout=5).read()
                 return
             except OSError:
                 time.sleep(0.1)
@@ -275,6 +275,7 @@ def main() -> int:
     kedge = str(pathlib.Path(options.kedge).resolve())
     with tempfile.TemporaryDirectory(prefix="kedge-sweep-") as name:
         folder = pathlib.Path(name)
+        os.environ["XDG_CONFIG_HOME"] = str(folder / "config")  # where the server's key is
         nodes = Nodes(folder, options.nodes)
         server = Server(kedge, folder) if options.server else None
         try:

@@ -5,6 +5,7 @@ is trained again where none of the runs is."""
 
 import csv
 import json
+import os
 import pathlib
 import shutil
 import struct
@@ -105,6 +106,7 @@ def main() -> int:
     kedge = str(pathlib.Path(sys.argv[1]).resolve())
     with tempfile.TemporaryDirectory(prefix="kedge-native-") as name:
         folder = pathlib.Path(name)
+        os.environ["XDG_CONFIG_HOME"] = str(folder / "config")  # where the server's key is
 
         def call(*words: str) -> str:
             done = subprocess.run(

@@ -24,6 +24,7 @@ const open = await startServer(kedge);
 const guarded = await startServer(kedge, ['--auth'], {
   KEDGE_ADMIN_PASSWORD: PASSWORD,
 });
+const owned = await startServer(kedge, []);
 const browser = await openBrowser(process.env.KEDGE_PAGE);
 const { newContext } = browser;
 let failed = 0;
@@ -47,6 +48,7 @@ try {
         newContext,
         server: open,
         guarded,
+        owned,
         password: PASSWORD,
       });
       assert.deepEqual(problems, [], 'the page threw');
@@ -66,5 +68,6 @@ try {
   await browser.close();
   await open.stop();
   await guarded.stop();
+  await owned.stop();
 }
 process.exit(failed ? 1 : 0);

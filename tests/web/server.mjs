@@ -1,18 +1,21 @@
 // A real kedge server for the journeys, on a free port with a store of its own, and short ways to
 // its API.
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-export async function startServer(kedge, options = [], env = {}) {
-  const data = mkdtempSync(join(tmpdir(), 'kedge-web-'));
+// Everybody may do everything there, unless the options say otherwise.
+export async function startServer(kedge, options = ['--auth', 'none'], env = {}) {
+  const folder = mkdtempSync(join(tmpdir(), 'kedge-web-'));
+  const data = join(folder, 'data');
+  const variables = { ...process.env, XDG_CONFIG_HOME: join(folder, 'config'), ...env };
   let child;
   const start = async (port) => {
     child = spawn(kedge, ['server', '--data', data, '--port', port, '--json', ...options], {
-      env: { ...process.env, ...env },
+      env: variables,
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     const lines = createInterface({ input: child.stdout });
@@ -32,12 +35,15 @@ export async function startServer(kedge, options = [], env = {}) {
   const address = await start('0');
   return {
     address,
+    data,
     api: makeApi(address),
+    // What `kedge WORDS` prints, as the one who started the server.
+    run: (...words) => execFileSync(kedge, words, { env: variables, encoding: 'utf8' }).trim(),
     pause: end, // until resume(), which brings it back where it was
     resume: () => start(new URL(address).port),
     async stop() {
       await end();
-      rmSync(data, { recursive: true, force: true });
+      rmSync(folder, { recursive: true, force: true });
     },
   };
 }

@@ -160,6 +160,7 @@ else
   condor_part
   part ingest python3 tests/server/ingest.py
   part server python3 tests/server/contract.py
+  part security python3 -m unittest discover -s tests/security -p '*_test.py'
   part mlflow python3 tests/mlflow/contract.py
   part wandb python3 tests/wandb/contract.py
   part web check_page

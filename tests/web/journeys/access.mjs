@@ -1,5 +1,7 @@
 // Who may come in.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { addRun, PROJECT } from '../seed.mjs';
 import { logIn, pageApi, rootOf, until } from '../steps.mjs';
 
@@ -30,6 +32,29 @@ async function shareLink({ page, newContext, guarded, password }) {
     method: 'DELETE',
   });
   assert.equal(refused.status, 403);
+  await context.close();
+}
+
+async function ownersLink({ page, newContext, owned }) {
+  await page.goto(owned.address);
+  await page.getByText('kedge server link').waitFor();
+  const link = owned.run('server', 'link', '--server', owned.address);
+  await page.goto(link);
+  await page.getByText('An empty server').waitFor();
+  await page.getByRole('link', { name: 'Admin' }).waitFor();
+
+  const context = await newContext();
+  const second = await context.newPage();
+  await second.goto(link);
+  await second.getByText('was used').waitFor();
+  await second.goto(owned.address);
+  await second.getByRole('button', { name: 'With a key' }).click();
+  await second.getByLabel('Key').fill('kedge_wrong');
+  await second.getByRole('button', { name: 'Log in' }).click();
+  await second.getByRole('alert').getByText('wrong').waitFor();
+  await second.getByLabel('Key').fill(readFileSync(join(owned.data, 'owner-key'), 'utf8'));
+  await second.getByRole('button', { name: 'Log in' }).click();
+  await second.getByText('An empty server').waitFor();
   await context.close();
 }
 
@@ -113,6 +138,7 @@ async function tokens({ page, guarded, password }) {
 export const access = {
   'login refused': loginRefused,
   'share link': shareLink,
+  "owner's link": ownersLink,
   'users and audit': usersAndAudit,
   tokens,
 };

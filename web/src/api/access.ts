@@ -14,8 +14,11 @@ export async function loadMe(signal?: AbortSignal): Promise<Me> {
   return callApi<Me>('me', { signal });
 }
 
-export async function login(user: string, password: string): Promise<void> {
-  await callApi('login', { method: 'POST', body: { user, password } });
+/** Who somebody is: a user with a password, or whoever holds a key. */
+export type Credentials = { user: string; password: string } | { key: string };
+
+export async function login(credentials: Credentials): Promise<void> {
+  await callApi('login', { method: 'POST', body: { ...credentials } });
   loginNeeded.value = false;
 }
 
