@@ -130,7 +130,7 @@ class BatchSteps {
 Result<BenchReport> measure_all(const config::Config& config, const BenchPlan& plan);
 Result<BatchSearch> find_batch_size(const config::Config& config, const BenchPlan& plan);
 
-// What to change, most useful first.
+// What to change, most useful first; of a BenchReport never empty, however noisy it is.
 std::vector<std::string> advise(const BenchReport& report);
 std::vector<std::string> advise(const LoaderReport& report);
 

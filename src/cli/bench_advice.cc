@@ -1,5 +1,6 @@
 // What to change, from what was measured.
 #include <algorithm>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,6 +12,9 @@ namespace kedge::cli {
 namespace {
 
 using Advice = std::vector<std::string>;
+
+// Two measurements of one thing on an idle machine differ by less.
+constexpr double kLeastNoise = 1.1;
 
 const TrainingSpeed* fastest(const std::vector<TrainingSpeed>& speeds) {
   const TrainingSpeed* best = nullptr;
@@ -31,20 +35,26 @@ std::string change_of(const TrainingSpeed& speed) {
   return speed.keys.empty() ? "" : speed.keys.front();
 }
 
-void advise_on_training(const BenchReport& report, Advice& advice) {
-  const double base = base_of(report);
-  const TrainingSpeed* way = fastest(report.ways);
-  if (way != nullptr && way->samples_per_s > noise_of(report) * base) {
+// A gain below the noise is reported as such: it is the first thing to measure again.
+void advise_change(const BenchReport& report, const TrainingSpeed* change, std::string_view note,
+                   Advice& advice) {
+  const double gain = change == nullptr ? 0 : change->samples_per_s / base_of(report);
+  if (gain > noise_of(report)) {
+    advice.push_back(fmt::format("{} is {:.1f} times as fast{}", change_of(*change), gain, note));
+  } else if (gain > kLeastNoise) {
     advice.push_back(
-        fmt::format("{} is {:.1f} times as fast", change_of(*way), way->samples_per_s / base));
+        fmt::format("{} may be {:.1f} times as fast, which is less than the noise: measure again "
+                    "when the machine is idle",
+                    change_of(*change), gain));
   }
-  const TrainingSpeed* batch = fastest(report.batches);
-  if (batch != nullptr && batch->samples_per_s > noise_of(report) * base) {
-    advice.push_back(fmt::format(
-        "{} is {:.1f} times as fast; the learning rate may have to follow it (`kedge bench "
-        "--batch-size --write` finds and sets it)",
-        change_of(*batch), batch->samples_per_s / base));
-  }
+}
+
+void advise_on_training(const BenchReport& report, Advice& advice) {
+  advise_change(report, fastest(report.ways), "", advice);
+  advise_change(report, fastest(report.batches),
+                "; the learning rate may have to follow it (`kedge bench --batch-size --write` "
+                "finds and sets it)",
+                advice);
 }
 
 void advise_on_loader(const BenchReport& report, Advice& advice) {
@@ -131,7 +141,7 @@ double base_of(const BenchReport& report) {
 double noise_of(const BenchReport& report) {
   const double slower =
       std::min(report.ways.front().samples_per_s, report.ways.back().samples_per_s);
-  return std::max(1.1, base_of(report) / std::max(slower, 1e-9));
+  return std::max(kLeastNoise, base_of(report) / std::max(slower, 1e-9));
 }
 
 Advice advise(const BenchReport& report) {
@@ -141,6 +151,9 @@ Advice advise(const BenchReport& report) {
   advise_on_loader(report, advice);
   advise_on_storage(report.loader, base_of(report), advice);
   advise_on_memory(report, advice);
+  if (advice.empty()) {
+    advice.emplace_back("keep the config: nothing that was measured is faster");
+  }
   return advice;
 }
 

@@ -68,10 +68,12 @@ class Measurement {
     Counts second;
     const Stopwatch watch;
     Stopwatch second_watch;
-    while (watch.seconds() < seconds) {
+    // One look at the clock a batch: between two the last second could be lost.
+    for (double at_s = 0; at_s < seconds;) {
       KEDGE_TRY(take(second));
-      if (second_watch.seconds() >= 1 || watch.seconds() >= seconds) {
-        each_second(speed_of(second, second_watch.seconds()), watch.seconds());
+      at_s = watch.seconds();
+      if (second_watch.seconds() >= 1 || at_s >= seconds) {
+        each_second(speed_of(second, second_watch.seconds()), at_s);
         all.add(std::exchange(second, {}));
         second_watch.restart();
       }

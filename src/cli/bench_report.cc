@@ -167,6 +167,7 @@ std::string render_json(const BenchReport& report) {
                          {"ways", json_of(report.ways)},
                          {"batches", json_of(report.batches)},
                          {"why_no_larger", report.why_no_larger},
+                         {"noise", noise_of(report)},
                          {"waits_per_step", nlohmann::json::object()},
                          {"advice", advise(report)}};
   for (const StepWait& wait : report.waits.value_or(std::vector<StepWait>())) {
