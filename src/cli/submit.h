@@ -57,6 +57,10 @@ const VerbHelp& submit_help();
 
 void print_rendering(const launch::Rendering& rendering, const Path& folder);
 
+// Says which variables look secret and are not among `handed`: a key that a job lacks is found
+// missing much later.
+void tell_kept_back(const std::vector<std::string>& handed);
+
 // Whether the word names a file of steps that wait for each other.
 bool is_dag(const std::string& word);
 

@@ -74,9 +74,8 @@ nlohmann::json record_json(const launch::JobRecord& record) {
           {"folder", record.folder.string()}};
 }
 
-Result<int> show_steps(const launch::JobBook& book, const launch::Launcher& launcher,
-                       const std::vector<launch::SetStep>& steps) {
-  const auto renderings = KEDGE_TRY(launch::rehearse_set(book, launcher, steps, own_program()));
+int show_steps(const launch::JobBook& book, const std::vector<launch::SetStep>& steps,
+               const std::vector<launch::Rendering>& renderings) {
   for (std::size_t i = 0; i < steps.size(); ++i) {
     std::string after;
     for (const launch::DagAfter& edge : steps[i].step.after) {
@@ -106,8 +105,14 @@ bool is_dag(const std::string& word) {
 Result<int> submit_steps(const Arguments& arguments, const launch::JobBook& book,
                          const launch::Launcher& launcher,
                          const std::vector<launch::SetStep>& steps) {
+  const auto renderings = KEDGE_TRY(launch::rehearse_set(book, launcher, steps, own_program()));
+  std::vector<std::string> handed;
+  for (const launch::Rendering& rendering : renderings) {
+    handed.insert(handed.end(), rendering.secrets.begin(), rendering.secrets.end());
+  }
+  tell_kept_back(handed);
   if (arguments.has("--dry-run")) {
-    return show_steps(book, launcher, steps);
+    return show_steps(book, steps, renderings);
   }
   const auto records = KEDGE_TRY(launch::submit_set(book, launcher, steps, own_program()));
   nlohmann::json all = nlohmann::json::array();

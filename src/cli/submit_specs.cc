@@ -19,6 +19,7 @@
 #include "config/load.h"
 #include "core/file.h"
 #include "core/process.h"
+#include "launch/secrets.h"
 #include "launch/task_share.h"
 #include "search/sweep_plan.h"
 #include "track/names.h"
@@ -170,6 +171,7 @@ Result<JobSpec> program_spec(const Arguments& arguments, Args command) {
   spec.name = plain_name(arguments.value("--name", Path(command.front()).stem().string()));
   spec.command.assign(command.begin(), command.end());
   spec.command.front() = KEDGE_TRY(find_for_job(command.front(), spec.wants));
+  spec.keys = launch::tracker_keys();
   return spec;
 }
 
@@ -184,6 +186,9 @@ Result<JobSpec> config_spec(const Arguments& arguments) {
   const auto config = KEDGE_TRY(load_for(arguments, KEDGE_TRY(config_file_of(arguments)), spec));
   spec.wants = config->job;
   spec.is_kedge = true;
+  if (!config->track.server.empty() && config->track.token_file.empty()) {
+    spec.keys = {"KEDGE_TOKEN"};
+  }
   // As it is now: the file may change before the job starts.
   spec.files["config.yaml"] = config.file_text;
   spec.command = {own_program().string(), "train", "{dir}/config.yaml"};
@@ -221,6 +226,7 @@ Result<JobSpec> sweep_spec(const Arguments& arguments, bool is_dry) {
   }
   spec.wants = KEDGE_TRY(load_for(arguments, sweep.config, spec))->job;
   spec.is_kedge = true;
+  spec.keys = launch::tracker_keys();  // a trial may be a script that uses any of them
   spec.tasks = agents > 0 ? agents : *runs;
   spec.command = {own_program().string(), "agent", sweep.folder};
   if (agents == 0) {

@@ -1,10 +1,12 @@
 // `kedge submit`: the same job on local processes, Slurm or HTCondor.
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
@@ -17,6 +19,7 @@
 #include "core/log.h"
 #include "launch/advice.h"
 #include "launch/launcher.h"
+#include "launch/secrets.h"
 #include "launch/shell_text.h"
 #include "launch/submit.h"
 
@@ -72,6 +75,7 @@ void print_notes(const launch::JobSpec& spec, const launch::Rendering& rendering
   if (const auto trouble = launch::find_time_trouble(spec)) {
     warn("{}", *trouble);
   }
+  tell_kept_back(rendering.secrets);
 }
 
 Result<int> show_only(const Arguments& arguments, const launch::JobBook& book,
@@ -142,6 +146,9 @@ Result<int> become_shell(const launch::Launcher& launcher, const launch::JobSpec
     return kExitDone;
   }
   KEDGE_TRY(launcher.check_here());
+  for (const std::string& name : launch::secrets_kept_back(launch::secrets_of(spec))) {
+    ::unsetenv(name.c_str());
+  }
   std::vector<char*> pointers;
   for (std::string& word : words) {
     pointers.push_back(word.data());
@@ -196,6 +203,13 @@ Result<int> submit(const Arguments& arguments, Args command) {
 
 const VerbHelp& submit_help() {
   return kSubmitHelp;
+}
+
+void tell_kept_back(const std::vector<std::string>& handed) {
+  if (const auto names = launch::secrets_kept_back(handed); !names.empty()) {
+    say("kedge: not handed to the job: {}; job.secrets names what it needs",
+        fmt::join(names, ", "));
+  }
 }
 
 void print_rendering(const launch::Rendering& rendering, const Path& folder) {

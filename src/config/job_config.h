@@ -62,6 +62,7 @@ struct JobConfig {
   std::string venv = "";
   std::vector<std::string> setup = {};
   std::map<std::string, std::string> env = {};
+  std::vector<std::string> secrets = {};
   std::vector<std::string> inputs = {};
   std::vector<std::string> outputs = {};
   std::string output = "";
@@ -129,6 +130,11 @@ struct JobConfig {
     s.field("venv", venv, "folder of a Python venv to activate; empty: none");
     s.field("setup", setup, "shell lines before the program, after modules, conda and venv");
     s.field("env", env, "environment variables of the job; keys and tokens are refused here");
+    s.field("secrets", secrets,
+            "names of variables of your shell with keys that the job needs, e.g. [HF_TOKEN]: "
+            "handed over in a file that only you can read and that goes away with the job; "
+            "programs get KEDGE_TOKEN and the keys of W&B and MLflow without being named, except "
+            "where files travel (HTCondor)");
     s.field("inputs", inputs,
             "files and folders that the job needs; sent along where nothing is shared (HTCondor), "
             "checked before submitting elsewhere");

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "launch/secrets.h"
 #include "launch/shell_text.h"
 
 namespace kedge::launch {
@@ -31,7 +32,8 @@ std::string render_surroundings(const JobSpec& spec, const SubmissionPlace& plac
   text += export_line("KEDGE_JOB", place.key);
   text += export_line("KEDGE_JOB_DIR", place.folder.string());
   text += export_line("KEDGE_TASKS", std::to_string(spec.task_count()));
-  const std::string secrets = quote_for_shell((place.folder / "secrets.sh").string());
+  const std::string secrets =
+      quote_for_shell((place.folder / secrets_file_name(place.submission)).string());
   text += fmt::format("[ ! -e {0} ] || . {0}\n", secrets);
   return text + render_environment(spec);
 }

@@ -12,6 +12,7 @@
 #include "config/load.h"
 #include "config/section.h"
 #include "config/value.h"
+#include "launch/secrets.h"
 
 namespace kedge::launch {
 namespace {
@@ -65,8 +66,18 @@ Result<void> check_variables(const std::map<std::string, std::string>& variables
       return fail(
           ErrorKind::Usage,
           fmt::format("job.env holds {}, which would be readable in the submit file", name),
-          "set it in your shell: kedge submit hands it on in a file that only you can read; "
-          "for the tracking server there is track.token_file");
+          "set it in your shell and name it in job.secrets: kedge submit hands it on in a file "
+          "that only you can read; for the tracking server there is track.token_file");
+    }
+  }
+  return {};
+}
+
+Result<void> check_secret_names(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (!is_variable_name(name)) {
+      return fail(ErrorKind::Usage, fmt::format("job.secrets: '{}' is no name of a variable", name),
+                  "name the variables of your shell, not their values: job.secrets='[HF_TOKEN]'");
     }
   }
   return {};
@@ -111,6 +122,7 @@ Result<void> check_spec(const JobSpec& spec) {
     return fail(ErrorKind::Usage, "an item of an array is one line");
   }
   KEDGE_TRY(check_variables(spec.wants.env));
+  KEDGE_TRY(check_secret_names(spec.wants.secrets));
   for (const std::string& input : spec.wants.inputs) {
     std::error_code ignored;
     const bool is_address = input.find("://") != std::string::npos;
@@ -135,6 +147,7 @@ nlohmann::json to_json(const JobSpec& spec) {
           {"items", spec.items},
           {"after", after},
           {"files", spec.files},
+          {"keys", spec.keys},
           {"is_kedge", spec.is_kedge},
           {"per_gpu", spec.per_gpu},
           {"shared", spec.shared},
@@ -158,6 +171,7 @@ Result<JobSpec> spec_from_json(const nlohmann::json& json) {
                             .after = after_from(entry.at("after").get<std::string>())});
     }
     json.at("files").get_to(spec.files);
+    spec.keys = json.value("keys", tracker_keys());
     json.at("is_kedge").get_to(spec.is_kedge);
     spec.per_gpu = json.value("per_gpu", std::int64_t{1});
     spec.shared = json.value("shared", std::int64_t{0});

@@ -37,6 +37,8 @@ struct JobSpec {
   std::vector<std::string> items = {};                // one text a task, or empty
   std::vector<Dependency> after = {};
   std::map<std::string, std::string> files = {};  // name to text; kept in the job's folder
+  // Variables with keys that it is handed where they are set, besides wants.secrets (secrets.h).
+  std::vector<std::string> keys = {};
   bool is_kedge = false;     // it saves and exits with 85 by itself, before its time limit too
   std::int64_t per_gpu = 1;  // tasks that share the GPUs of one (task_share.h)
   // Where several do: how many there are in all; the items of one are between tabs. 0: none do.

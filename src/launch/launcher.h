@@ -57,7 +57,8 @@ struct Rendering {
   std::vector<std::string> command;  // that submits them; run in the job's folder
   std::string output;                // pattern of the files that the job prints to, absolute, with
                                      // {task}, {node}, {job} where they stand
-  std::vector<std::string> notes = {};  // what the user should know before submitting
+  std::vector<std::string> secrets = {};  // names of the variables that it is handed (secrets.h)
+  std::vector<std::string> notes = {};    // what the user should know before submitting
 };
 
 // One of several jobs that wait for each other by the names of their steps.

@@ -100,6 +100,7 @@ Result<void> call_scheduler(const JobBook& book, const Launcher& launcher, JobRe
   submission.message = id.error().message;
   if (id.error().kind != ErrorKind::Unavailable) {
     submission.state = SubmitState::Refused;
+    remove_secrets(record.folder, submission.number);
   }
   KEDGE_TRY(book.write(record));
   return std::unexpected(id.error());
@@ -117,6 +118,7 @@ std::vector<TaskPart> parts_of(const Launcher& launcher, const JobSpec& spec,
 
 Result<void> submit_tasks(const JobBook& book, const Launcher& launcher, JobRecord& record,
                           const std::vector<std::int64_t>& tasks, const Path& kedge) {
+  KEDGE_TRY(check_secrets(record.spec));
   const auto lock = KEDGE_TRY(SubmitLock::take(record.folder));
   if (!lock) {
     return fail(ErrorKind::Unavailable,
@@ -147,23 +149,26 @@ bool has_ended(const JobRecord& record) {
   return std::cmp_equal(record.ended.size(), record.spec.task_count());
 }
 
-// Notes what will not change any more.
+// Accounting lags behind: what a job used is known a moment after its end.
+bool is_settled(const TaskStatus& status) {
+  return is_final(status.state) && (status.ended_s == 0 || now_s() - status.ended_s > kSettled_s);
+}
+
+// Notes what will not change any more. Keys are not kept for what nobody knows any more either.
 void remember_ends(const JobBook& book, JobView& view) {
+  if (view.problem.empty() && std::ranges::all_of(view.tasks, is_settled)) {
+    remove_all_secrets(view.record.folder);
+  }
   const std::size_t before = view.record.ended.size();
   view.record.ended.clear();
   for (const TaskStatus& status : view.tasks) {
-    // Accounting lags behind: what a job used is known a moment after its end.
-    const bool is_settled = status.ended_s == 0 || now_s() - status.ended_s > kSettled_s;
-    if (is_settled && is_final(status.state) && status.state != TaskState::Lost &&
+    if (is_settled(status) && status.state != TaskState::Lost &&
         view.record.responsible(status.task) != nullptr) {
       view.record.ended.push_back(status);
     }
   }
   if (view.record.ended.size() == before) {
     return;
-  }
-  if (has_ended(view.record)) {
-    remove_secrets(view.record.folder);
   }
   if (auto written = book.write(view.record); !written) {
     warn("{}", written.error().message);
@@ -210,8 +215,8 @@ void look_with(const JobBook& book, const std::string& name, std::span<JobView*>
 Result<void> write_submission(const JobBook& book, JobRecord& record, const Rendering& rendering,
                               Submission submission) {
   KEDGE_TRY(write_files(record, rendering));
-  KEDGE_TRY(write_secrets(record.folder));
   submission.number = next_number(record);
+  KEDGE_TRY(write_secrets(record.folder, submission.number, rendering.secrets));
   submission.prepared_s = now_s();
   submission.output = rendering.output;
   record.submissions.push_back(std::move(submission));
@@ -241,6 +246,7 @@ Result<std::unique_ptr<Launcher>> make_launcher(std::string_view name) {
 Result<std::vector<Rendering>> rehearse(const JobBook& book, const Launcher& launcher,
                                         const JobSpec& spec, const Path& kedge) {
   KEDGE_TRY(check_spec(spec));
+  KEDGE_TRY(check_secrets(spec));
   SubmissionPlace place{.key = "KEY",
                         .submission = 0,
                         .folder = book.dir() / "KEY",
@@ -343,7 +349,11 @@ Result<void> cancel_job(const JobBook& book, JobRecord& record,
   if (!record.submissions.empty() && record.last().state == SubmitState::Prepared) {
     KEDGE_TRY(settle(book, *launcher, record));
   }
-  return launcher->cancel(record, tasks);
+  KEDGE_TRY(launcher->cancel(record, tasks));
+  if (tasks.empty()) {
+    remove_all_secrets(record.folder);
+  }
+  return {};
 }
 
 }  // namespace kedge::launch

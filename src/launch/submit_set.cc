@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/log.h"
+#include "launch/secrets.h"
 #include "launch/submit.h"
 
 namespace kedge::launch {
@@ -83,6 +84,9 @@ Result<std::vector<JobRecord>> submit_at_once(const JobBook& book, const Launche
     submission.message = id ? "" : id.error().message;
     if (id || id.error().kind != ErrorKind::Unavailable) {
       submission.state = id ? SubmitState::Submitted : SubmitState::Refused;
+    }
+    if (submission.state == SubmitState::Refused) {
+      remove_secrets(job.record.folder, submission.number);
     }
     KEDGE_TRY(book.write(job.record));
     records.push_back(std::move(job.record));

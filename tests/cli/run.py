@@ -4,8 +4,8 @@
 Usage: run.py [--update] [--bin FOLDER] [FILE.test ...]     (default: all beside this file)
 
 A .test file is a list of steps. Each file runs in a fresh temporary folder, with FOLDER (default:
-build/bin) first on PATH, HOME in that folder, no KEDGE_* variables, and FIXTURES pointing at
-tests/fixtures. Steps of one file share the folder; each is a bash command of its own.
+build/bin) first on PATH, HOME in that folder, no KEDGE_* variables and no keys, and FIXTURES
+pointing at tests/fixtures. Steps of one file share the folder; each is a bash command of its own.
 
     # a comment, or an empty line before a step
     $ kedge data get nosuch          the command (the text after "$ ")
@@ -120,7 +120,9 @@ def clean_environment(folder: str, bin_folder: pathlib.Path) -> dict[str, str]:
     kept = {
         key: value
         for key, value in os.environ.items()
-        if not key.startswith("KEDGE_") and key not in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME")
+        if not key.startswith("KEDGE_")
+        and key not in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME")
+        and not re.search("TOKEN|SECRET|PASSWORD|_KEY", key)  # kedge submit speaks of them
     }
     return kept | {
         "PATH": f"{bin_folder}:{os.environ['PATH']}",

@@ -295,6 +295,34 @@ class Requests(CondorTest):
         self.assertEqual(self.job(key)["tasks"][0]["exit_code"], 3)
         self.assertIn("the job made no 'runs'", self.log(key))
 
+    def test_named_keys_travel_and_are_left_nowhere(self):
+        """WANDB_API_KEY is not named: the machines of a pool may be anybody's."""
+        secret = "hf_" + "s3cr3t" * 3
+        self.write(
+            "work.sh",
+            '#!/bin/sh\necho "token is $HF_TOKEN, key is $WANDB_API_KEY."\n'
+            "ls -l secrets-1.sh\nmkdir -p saved\n"
+            "[ ! -e saved/once ] || exit 0\ntouch saved/once; exit 85\n",
+            0o755,
+        )
+        made = self.pool.run(
+            *["env", f"HF_TOKEN={secret}", f"WANDB_API_KEY=w{secret}", "kedge"],
+            *["submit", "--json", "--scheduler=condor", "job.secrets=[HF_TOKEN]"],
+            *["job.cpus=1", "job.memory=200MB", "job.disk=3GB", "job.resumable=true"],
+            *["job.outputs=[saved]", "--", "./work.sh"],
+            cwd=self.folder,
+        )
+        self.assertIn("not handed to the job: WANDB_API_KEY", made.stderr)
+        key = json.loads(made.stdout)[0]["job"]
+        self.wait_for(key, "done")
+        self.assertEqual(self.log(key).count("token is ***, key is ."), 2)
+        self.assertIn("-rw-------", self.log(key))
+        file = self.folder / "jobs" / key / "secrets-1.sh"
+        wait_until("no secrets", lambda: self.states(key) and not file.exists(), 60)
+        for path in [*self.folder.rglob("*"), *self.pool.folder.rglob("*")]:
+            if path.is_file() and secret.encode() in path.read_bytes():
+                self.fail(f"{path} holds the secret")
+
 
 class Faults(CondorTest):
     def schedd(self, what: str):

@@ -64,24 +64,48 @@ def refusals_are_clear(bench: Bench) -> None:
 
 
 def secrets_stay_out(bench: Bench) -> None:
+    """An array, each of whose tasks is requeued once: the last one takes the keys along."""
     secret = "s3cr3t-" + "x" * 12
+    bench.write(
+        "work.sh",
+        '#!/bin/bash\necho "key is $WANDB_API_KEY, cloud is $AWS_SECRET_ACCESS_KEY."\n'
+        "[ -e saved-$1 ] && exit 0\n: >saved-$1; exit 85\n",
+    )
     done = bench.kedge(
         "submit",
         *SMALL,
+        "--tasks=2",
         "--",
-        "/bin/sh",
-        "-c",
-        'echo "key is $WANDB_API_KEY"',
+        "./work.sh",
+        "{task}",
         WANDB_API_KEY=secret,
+        AWS_SECRET_ACCESS_KEY="c1oud-" + "x" * 12,
+    )
+    contains(done.stderr, "not handed to the job: AWS_SECRET_ACCESS_KEY")
+    job = done.stdout.split()[-1]
+    folder = bench.folder / "jobs" / job
+    equal((folder / "secrets-1.sh").stat().st_mode & 0o777, 0o600, "mode")
+    ends = [folder / "ends" / task for task in "01"]
+    # By the job itself: nobody has asked kedge about it yet.
+    wait_until("its end", lambda: all(e.exists() and "end 1" in e.read_text() for e in ends))
+    wait_until("no secrets", lambda: not (folder / "secrets-1.sh").exists())
+    bench.wait_for(job, "done")
+    equal(bench.kedge("logs", job).stdout.count("key is ***, cloud is ."), 4, "starts with the key")
+    for path in folder.rglob("*"):
+        if path.is_file() and secret in path.read_text():
+            raise AssertionError(f"{path} holds the secret")
+
+
+def cancelled_jobs_keep_no_secrets(bench: Bench) -> None:
+    done = bench.kedge(
+        "submit", *SMALL, "job.directives=[--hold]", "--", "/bin/true", WANDB_API_KEY="s3cr3t"
     )
     job = done.stdout.split()[-1]
-    bench.wait_for(job, "done")
-    contains(bench.log(job), "key is ***")
-    folder = bench.folder / "jobs" / job
-    for path in folder.rglob("*"):
-        if path.is_file() and path.name != "secrets.sh" and secret in path.read_text():
-            raise AssertionError(f"{path} holds the secret")
-    wait_until("no secrets", lambda: bench.states(job) and not (folder / "secrets.sh").exists())
+    file = bench.folder / "jobs" / job / "secrets-1.sh"
+    bench.wait_for(job, "held")
+    equal(file.exists(), True, "the keys of a job that waits")
+    bench.kedge("cancel", job)
+    equal(file.exists(), False, "the keys of a job that is cancelled")
 
 
 def held_jobs_say_how_they_go_on(bench: Bench) -> None:

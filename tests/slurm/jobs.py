@@ -40,6 +40,7 @@ TOGETHER = [
     courses.ranks_meet,
     faults.refusals_are_clear,
     faults.secrets_stay_out,
+    faults.cancelled_jobs_keep_no_secrets,
     faults.held_jobs_say_how_they_go_on,
     faults.interrupted_submit_leaves_one_job,
     faults.full_disk_is_said,

@@ -1,5 +1,6 @@
 // HTCondor. What a job needs travels with it and what it made travels home, so nothing is shared
-// with the machine it runs on, no network is used and no key is in the job.
+// with the machine it runs on and no network is used. Its machines may be anybody's: of keys only
+// those travel that job.secrets names.
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -20,6 +21,7 @@
 #include "launch/condor/dag_file.h"
 #include "launch/condor/packing.h"
 #include "launch/condor/pool.h"
+#include "launch/condor/sandbox.h"
 #include "launch/condor/slot_script.h"
 #include "launch/condor/standing.h"
 #include "launch/condor/submission.h"
@@ -28,6 +30,7 @@
 #include "launch/job_script.h"
 #include "launch/launcher.h"
 #include "launch/scheduler_program.h"
+#include "launch/secrets.h"
 
 namespace kedge::launch::condor {
 namespace {
@@ -188,6 +191,7 @@ class CondorLauncher : public Launcher {
                                 .is_program = true}},
                      .command = {"condor_submit", "-terse", submit_file},
                      .output = log_pattern(spec, place),
+                     .secrets = is_shared(spec) ? secrets_of(spec) : spec.wants.secrets,
                      .notes = notes_on(spec)};
   }
 

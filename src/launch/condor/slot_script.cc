@@ -41,6 +41,7 @@ done
 constexpr const char* kLeave = R"sh(
 leave() {
   code=$?
+  [ "$code" = 85 ] || rm -f secrets-*.sh
   for output in "${outputs[@]}"; do
     if [ ! -e "$output" ]; then
       echo "kedge: the job made no '$output'" >&2
@@ -103,6 +104,9 @@ std::string render_unpacking(const Inputs& inputs) {
 
 std::string render_variables(const JobSpec& spec, const SubmissionPlace& place) {
   std::string text = "\nexport PATH KEDGE_TASK=$task\n";
+  if (!spec.wants.secrets.empty()) {
+    text += "for secrets in secrets-*.sh; do [ ! -e \"$secrets\" ] || . \"./$secrets\"; done\n";
+  }
   text += export_line("KEDGE_JOB", place.key);
   text += export_line("KEDGE_JOB_DIR", kJobFiles);
   text += export_line("KEDGE_TASKS", std::to_string(spec.task_count()));

@@ -13,6 +13,7 @@
 #include "launch/condor/slot_script.h"
 #include "launch/job_length.h"
 #include "launch/job_script.h"
+#include "launch/secrets.h"
 #include "launch/site.h"
 
 namespace kedge::launch::condor {
@@ -173,6 +174,11 @@ Result<void> set_transfer(SubmitFile& file, const JobSpec& spec, const Submissio
   }
   for (const SentInput& input : inputs.sent) {
     file.transfer.inputs.push_back(input.source);
+  }
+  if (!spec.wants.secrets.empty()) {
+    const std::string name = secrets_file_name(place.submission);
+    file.transfer.inputs.push_back((place.folder / name).string());
+    file.transfer.encrypted.push_back("*" + name);
   }
   file.transfer.outputs = KEDGE_TRY(outputs_of(spec));
   if (spec.is_resumable()) {

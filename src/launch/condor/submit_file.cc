@@ -207,6 +207,7 @@ Result<void> Writer::write_files() {
   add("should_transfer_files", "YES");
   add("when_to_transfer_output", transfer.also_when_evicted ? "ON_EXIT_OR_EVICT" : "ON_EXIT");
   KEDGE_TRY(add_list("transfer_input_files", transfer.inputs));
+  KEDGE_TRY(add_list("encrypt_input_files", transfer.encrypted));
   KEDGE_TRY(add_list("transfer_output_files", transfer.outputs));
   if (!transfer.output_names.empty()) {
     std::vector<std::string> pairs;

@@ -36,6 +36,8 @@ struct GpuRequirements {
 
 struct Transfer {
   std::vector<std::string> inputs = {};  // paths, or addresses: osdf://, file://, http://, ...
+  // Patterns of inputs that are encrypted on their way, also where the pool encrypts nothing else.
+  std::vector<std::string> encrypted = {};
   std::vector<std::string> outputs = {};
   std::vector<std::string> checkpoint_files = {};
   std::map<std::string, std::string> output_names = {};  // what an output is called at home

@@ -20,6 +20,7 @@
 #include "launch/launcher.h"
 #include "launch/local/slots.h"
 #include "launch/local/supervisor.h"
+#include "launch/secrets.h"
 
 namespace kedge::launch::local {
 namespace {
@@ -78,7 +79,8 @@ class LocalLauncher : public Launcher {
         .files = {{file, render_script(spec, place), true}},
         .command = {"setsid", "--fork", place.kedge.string(), "task", "--supervise",
                     place.folder.string(), "--submission", std::to_string(place.submission)},
-        .output = output_pattern(spec, place)};
+        .output = output_pattern(spec, place),
+        .secrets = secrets_of(spec)};
     if (!spec.items.empty()) {
       rendering.files.push_back({"items", fmt::format("{}\n", fmt::join(spec.items, "\n"))});
     }
@@ -91,7 +93,8 @@ class LocalLauncher : public Launcher {
 
   Result<std::string> submit(const Rendering& rendering, const JobRecord& record) const override {
     // The supervisor lets go of our pipes once it has taken over.
-    const auto answer = run_process({.args = rendering.command, .timeout = kPatience});
+    const auto answer = run_process(
+        {.args = without_secrets(rendering.command, rendering.secrets), .timeout = kPatience});
     if (!answer) {
       return std::unexpected(answer.error());
     }

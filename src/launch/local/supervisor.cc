@@ -20,6 +20,7 @@
 #include "launch/job_script.h"
 #include "launch/local/slots.h"
 #include "launch/local/task_process.h"
+#include "launch/secrets.h"
 #include "launch/shell_text.h"
 
 namespace kedge::launch::local {
@@ -359,7 +360,9 @@ Result<void> supervise_submission(const Path& folder, std::int64_t submission,
   ::sigaddset(&child, SIGCHLD);
   ::sigprocmask(SIG_BLOCK, &child, nullptr);
   const Submission copy = *found;
-  return Supervisor(std::move(record), copy).run(on_ready);
+  const auto run = Supervisor(std::move(record), copy).run(on_ready);
+  remove_secrets(folder, submission);
+  return run;
 }
 
 std::string render_script(const JobSpec& spec, const SubmissionPlace& place) {

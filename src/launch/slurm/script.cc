@@ -8,6 +8,7 @@
 
 #include "launch/in_container.h"
 #include "launch/job_script.h"
+#include "launch/secrets.h"
 #include "launch/shell_text.h"
 
 namespace kedge::launch::slurm {
@@ -34,7 +35,17 @@ if [ -s "$owner" ] && [ "$(<"$owner")" != "$job" ]; then
 fi
 is_cancelled && exit 143
 note start "${SLURMD_NODENAME:-?}" "$self"
-trap 'note end $?' EXIT
+# The last task to be over takes the keys along. One that Slurm preempts runs again.
+finish() {
+  note end "$1"
+  [ -e "$secrets" ] || return
+  local state
+  state=$(timeout 30 scontrol show job -o "$self" 2>/dev/null)
+  [[ $state == *JobState=RUNNING* && $state != *PreemptTime=[0-9]* ]] || return
+  echo "$task" >>"$dir/over-$submission"
+  [ "$(sort -u "$dir/over-$submission" | wc -l)" -lt "$tasks" ] || rm -f "$secrets"
+}
+trap 'finish $?' EXIT
 trap : TERM USR1 # Slurm tells the steps by itself
 
 )sh";
@@ -76,7 +87,7 @@ follow() {
   local next
   next=$(
     # Slurm keeps the environment of what is submitted.
-    for name in $(sed -n 's/^export \([A-Za-z0-9_]*\)=.*/\1/p' "$dir/secrets.sh" 2>/dev/null); do
+    for name in $(sed -n 's/^export \([A-Za-z0-9_]*\)=.*/\1/p' "$secrets" 2>/dev/null); do
       unset "$name"
     done
     unset KEDGE_TASK
@@ -293,9 +304,13 @@ std::string render_script(const JobSpec& spec, const SubmissionPlace& place) {
                 : fmt::format("#SBATCH {}={}\n", option.substr(0, equals),
                               quote_for_directive(option.substr(equals + 1)));
   }
-  text += fmt::format("\ndir={}\nsubmission={}\noffset={}\nretries={}\ncontinuation={}\n",
-                      quote_for_shell(place.folder.string()), place.submission, place.offset,
-                      spec.wants.retries, config::name_of(spec.wants.continuation));
+  text +=
+      fmt::format("\ndir={}\nsubmission={}\ntasks={}\noffset={}\n",
+                  quote_for_shell(place.folder.string()), place.submission,
+                  place.tasks.empty() ? spec.task_count() : std::ssize(place.tasks), place.offset);
+  text +=
+      fmt::format("retries={}\ncontinuation={}\nsecrets=$dir/{}\n", spec.wants.retries,
+                  config::name_of(spec.wants.continuation), secrets_file_name(place.submission));
   text += kBeginning;
   if (place.offset > 0) {
     text += fmt::format("output={}\n{}", quote_for_shell(output_pattern(spec, place)), kOwnOutput);

@@ -244,7 +244,8 @@ class SlurmLauncher : public Launcher {
     const std::string file = fmt::format("job-{}.sh", place.submission);
     Rendering rendering{.files = {{file, render_script(spec, place), true}},
                         .command = {"sbatch", "--parsable", (place.folder / file).string()},
-                        .output = output_pattern(spec, place)};
+                        .output = output_pattern(spec, place),
+                        .secrets = secrets_of(spec)};
     if (!spec.items.empty()) {
       rendering.files.push_back({"items", fmt::format("{}\n", fmt::join(spec.items, "\n"))});
     }
@@ -261,8 +262,8 @@ class SlurmLauncher : public Launcher {
     const ProcessResult partitions = KEDGE_TRY(ask({"sinfo", "-h", "-o", partition_columns()}));
     KEDGE_TRY(check_limits(record.spec, parse_partitions(partitions.output)));
     KEDGE_TRY(check_pyxis(record.spec));
-    const auto answer =
-        run_process({.args = without_secrets(rendering.command), .timeout = kPatience});
+    const auto answer = run_process(
+        {.args = without_secrets(rendering.command, rendering.secrets), .timeout = kPatience});
     if (!answer) {
       return std::unexpected(answer.error());
     }
