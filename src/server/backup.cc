@@ -7,16 +7,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "store/blob_references.h"
 #include "store/blobs.h"
 #include "store/database.h"
 
 namespace kedge::server {
 namespace {
-
-constexpr std::string_view kReferred =
-    "SELECT digest, MAX(size) FROM (SELECT digest, size FROM files UNION ALL"
-    " SELECT digest, size FROM artifact_files WHERE reference = '') AS held"
-    " GROUP BY digest ORDER BY digest";
 
 Result<std::unique_ptr<store::Database>> open_reader(const Path& data) {
   if (!std::filesystem::exists(data / "kedge.db")) {
@@ -28,15 +24,6 @@ Result<std::unique_ptr<store::Database>> open_reader(const Path& data) {
 
 Result<std::unique_ptr<store::BlobStore>> open_blobs(const Path& data, const std::string& address) {
   return store::BlobStore::open(address.empty() ? (data / "blobs").string() : address);
-}
-
-Result<std::vector<store::StoredBlob>> referred_blobs(store::Database& database) {
-  std::vector<store::StoredBlob> blobs;
-  KEDGE_TRY(database.query(kReferred, {}, [&](const store::SqlRow& row) -> Result<void> {
-    blobs.push_back({row.string(0), static_cast<std::uint64_t>(row.integer(1))});
-    return {};
-  }));
-  return blobs;
 }
 
 // The whole database, as of now, in a file of its own.
@@ -66,7 +53,7 @@ Result<void> copy_blobs(const StoreCopy& copy, const Path& database_folder, Copy
   const auto from = KEDGE_TRY(open_blobs(copy.from, copy.from_blobs));
   const auto to = KEDGE_TRY(open_blobs(copy.to, {}));
   const auto database = KEDGE_TRY(open_reader(database_folder));
-  const auto blobs = KEDGE_TRY(referred_blobs(*database));
+  const auto blobs = KEDGE_TRY(store::list_referred_blobs(*database));
   report.blobs = blobs.size();
   std::size_t done = 0;
   for (const store::StoredBlob& blob : blobs) {
@@ -142,7 +129,7 @@ Result<CheckReport> check_store(const Path& data, const std::string& blobs, bool
   report.runs =
       static_cast<std::size_t>(KEDGE_TRY(database->query_integer("SELECT COUNT(*) FROM runs", {})));
   const auto kept = KEDGE_TRY(open_blobs(data, blobs));
-  const auto referred = KEDGE_TRY(referred_blobs(*database));
+  const auto referred = KEDGE_TRY(store::list_referred_blobs(*database));
   for (const store::StoredBlob& blob : referred) {
     KEDGE_TRY(check_blob(*kept, blob.digest, is_quick, report.problems));
     if (++report.blobs; on_blob) {

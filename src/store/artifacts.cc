@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "store/blob_references.h"
 #include "store/database.h"
 #include "store/internal/artifact_draft.h"
 #include "store/internal/artifact_rows.h"
@@ -87,16 +88,6 @@ Result<void> move_artifact_alias(Database& database, std::int64_t version,
       " SELECT artifact, $2, id FROM artifact_versions WHERE id = $1"
       " ON CONFLICT (artifact, alias) DO UPDATE SET version = excluded.version",
       {version, alias});
-}
-
-Result<bool> is_held(Database& database, const std::string& digest) {
-  return KEDGE_TRY(database.query_integer(
-             "SELECT (SELECT COUNT(*) FROM artifact_files WHERE digest = $1 AND reference = '')"
-             " + (SELECT COUNT(*) FROM files WHERE digest = $1)"
-             " + (SELECT COUNT(*) FROM loose_files WHERE digest = $1)"
-             " + (SELECT COUNT(*) FROM artifact_draft_files WHERE digest = $1)"
-             " + (SELECT COUNT(*) FROM artifact_drafts WHERE manifest = $1)",
-             {digest})) > 0;
 }
 
 }  // namespace
@@ -296,7 +287,7 @@ Result<std::uint64_t> Artifacts::free_unused(const std::vector<std::string>& dig
   KEDGE_TRY(store_.read([&](Database& database) -> Result<void> {
     unused.clear();
     for (const std::string& digest : digests) {
-      if (!KEDGE_TRY(is_held(database, digest))) {
+      if (!KEDGE_TRY(is_blob_referred(database, digest))) {
         unused.push_back(digest);
       }
     }

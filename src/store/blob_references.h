@@ -1,0 +1,32 @@
+// Every column of the schema that names a blob. What keeps, copies, checks or frees blobs asks
+// here, so that all of them agree on which ones are needed: a table that is not known here loses
+// its bytes with the next deletion, and is missing from every backup.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.h"
+#include "store/blobs.h"
+#include "store/database.h"
+
+namespace kedge::store {
+
+struct BlobReference {
+  std::string_view table;
+  std::string_view column;               // of the digest; an empty text there names no blob
+  std::string_view size_column = {};     // empty: the table does not say how large the blob is
+  std::string_view condition = "1 = 1";  // which rows name blobs
+};
+
+// A test compares this list with the schema.
+std::span<const BlobReference> blob_references();
+
+// Each blob that any row names, once, in order of their digests. The size is 0 where no row says.
+Result<std::vector<StoredBlob>> list_referred_blobs(Database& database);
+
+Result<bool> is_blob_referred(Database& database, std::string_view digest);
+
+}  // namespace kedge::store
