@@ -115,6 +115,7 @@ Result<Response> commit_version(const Api& api, const Request& request) {
   draft.metadata = json.value("metadata", nlohmann::json::object());
   draft.aliases = KEDGE_TRY(find_texts(json, "aliases")).value_or(std::vector<std::string>());
   draft.files = KEDGE_TRY(parse_files(json));
+  draft.blobs_of = request.caller.project;
   if (const auto run = KEDGE_TRY(find_text(json, "run"))) {
     draft.made_by = store::RunKey{draft.project, *run};
   }

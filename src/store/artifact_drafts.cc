@@ -192,14 +192,15 @@ Result<void> ArtifactDrafts::set_manifest(std::int64_t draft, const std::string&
 }
 
 Result<std::optional<ArtifactDrafts::KnownBytes>> ArtifactDrafts::find_bytes(
-    const std::string& md5) const {
+    const std::string& md5, const std::string& project) const {
   std::optional<KnownBytes> found;
   KEDGE_TRY(store_.read([&](Database& database) {
     return database.query(
         "SELECT f.digest, f.size, f.draft FROM artifact_draft_files f"
         " JOIN artifact_drafts d ON d.id = f.draft"
-        " WHERE f.md5 = $1 AND f.digest <> '' AND d.state = 'committed' ORDER BY f.draft LIMIT 1",
-        {md5}, [&](const SqlRow& row) -> Result<void> {
+        " WHERE f.md5 = $1 AND f.digest <> '' AND d.state = 'committed'"
+        " AND ($2 = '' OR d.project = $2) ORDER BY f.draft LIMIT 1",
+        {md5, project}, [&](const SqlRow& row) -> Result<void> {
           found =
               KnownBytes{row.string(0), static_cast<std::uint64_t>(row.integer(1)), row.integer(2)};
           return {};

@@ -69,14 +69,15 @@ class ArtifactDrafts {
   Result<void> put_files(std::int64_t draft, const std::vector<DraftFile>& files);
   Result<void> set_manifest(std::int64_t draft, const std::string& digest);
 
-  // Some blob with this MD5, and a draft that has it.
+  // Some blob with this MD5, and a draft that has it: of `project`, or of any where that is empty.
   struct KnownBytes {
     std::string digest;
     std::uint64_t size = 0;
     std::int64_t draft = 0;
   };
 
-  Result<std::optional<KnownBytes>> find_bytes(const std::string& md5) const;
+  Result<std::optional<KnownBytes>> find_bytes(const std::string& md5,
+                                               const std::string& project) const;
 
   // The draft becomes the next version of its artifact. Again: the same version.
   Result<VersionDraft> commit(std::int64_t id, const std::vector<ArtifactFile>& files,

@@ -14,17 +14,24 @@
 namespace kedge::store {
 namespace {
 
-Result<std::vector<std::string>> find_missing(BlobStore& blobs,
-                                              const std::vector<ArtifactFile>& files) {
+Result<std::vector<std::string>> find_missing(Store& store, BlobStore& blobs,
+                                              const ArtifactDraft& draft) {
   std::set<std::string> wanted;
-  for (const ArtifactFile& file : files) {
+  for (const ArtifactFile& file : draft.files) {
     if (file.reference.empty()) {
       wanted.insert(file.digest);
     }
   }
   std::vector<std::string> missing;
   for (const std::string& digest : wanted) {
-    if (!KEDGE_TRY(blobs.find_size(digest))) {
+    bool is_there = KEDGE_TRY(blobs.find_size(digest)).has_value();
+    if (is_there && !draft.blobs_of.empty()) {
+      KEDGE_TRY(store.read([&](Database& database) -> Result<void> {
+        is_there = KEDGE_TRY(is_blob_referred(database, digest, draft.blobs_of));
+        return {};
+      }));
+    }
+    if (!is_there) {
       missing.push_back(digest);
     }
   }
@@ -179,7 +186,7 @@ Result<std::vector<RunKey>> Artifacts::users(const ArtifactVersion& version) con
 Result<CommitAnswer> Artifacts::commit(const ArtifactDraft& draft, std::int64_t now_us) {
   KEDGE_TRY(check_draft(draft));
   const auto kept = keep_blobs();
-  CommitAnswer answer{.version = {}, .missing = KEDGE_TRY(find_missing(blobs_, draft.files))};
+  CommitAnswer answer{.version = {}, .missing = KEDGE_TRY(find_missing(store_, blobs_, draft))};
   if (!answer.missing.empty()) {
     return answer;
   }

@@ -62,6 +62,9 @@ struct ArtifactDraft {
   std::vector<std::string> aliases = {};
   std::vector<ArtifactFile> files = {};
   std::optional<RunKey> made_by = {};
+  // Not empty: blobs that nothing of this project holds are missing, even if they are in the store.
+  // Knowing a digest must not be enough to read another project's bytes.
+  std::string blobs_of = {};
 };
 
 struct CommitAnswer {

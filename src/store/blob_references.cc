@@ -8,25 +8,42 @@ namespace kedge::store {
 namespace {
 
 constexpr auto kBlobReferences = std::to_array<BlobReference>({
-    {.table = "files", .column = "digest", .size_column = "size"},
+    {.table = "files",
+     .column = "digest",
+     .size_column = "size",
+     .project = "(SELECT p.name FROM runs r JOIN projects p ON p.id = r.project_id"
+                " WHERE r.id = files.run)"},
     // The digest of a reference is what the owner of the bytes says, and no blob's.
     {.table = "artifact_files",
      .column = "digest",
      .size_column = "size",
-     .condition = "reference = ''"},
-    {.table = "loose_files", .column = "digest", .size_column = "size"},
-    {.table = "artifact_draft_files", .column = "digest", .size_column = "size"},
-    {.table = "artifact_drafts", .column = "manifest"},
+     .condition = "reference = ''",
+     .project = "(SELECT a.project FROM artifact_versions v JOIN artifacts a ON a.id = v.artifact"
+                " WHERE v.id = artifact_files.version)"},
+    // What lies on other shelves belongs to no project.
+    {.table = "loose_files",
+     .column = "digest",
+     .size_column = "size",
+     .project = "(SELECT p.name FROM logged_models m JOIN projects p ON p.id = m.project_id"
+                " WHERE 'models/' || m.id = loose_files.shelf)"},
+    {.table = "artifact_draft_files",
+     .column = "digest",
+     .size_column = "size",
+     .project =
+         "(SELECT d.project FROM artifact_drafts d WHERE d.id = artifact_draft_files.draft)"},
+    {.table = "artifact_drafts", .column = "manifest", .project = "project"},
 });
 
-// (digest, size) of every row that names a blob, where its digest passes `test`.
-std::string select_referred(std::string_view test) {
+// (digest, size) of every row that names a blob, where its digest passes `test`; of the project $2
+// alone where that is asked for.
+std::string select_referred(std::string_view test, bool is_of_project = false) {
   std::string sql;
   for (const BlobReference& reference : kBlobReferences) {
     sql += fmt::format("{}SELECT {} AS digest, {} AS size FROM {} WHERE {} {} AND {}",
                        sql.empty() ? "" : " UNION ALL ", reference.column,
                        reference.size_column.empty() ? "0" : reference.size_column, reference.table,
                        reference.column, test, reference.condition);
+    sql += is_of_project ? fmt::format(" AND {} = $2", reference.project) : "";
   }
   return sql;
 }
@@ -49,11 +66,14 @@ Result<std::vector<StoredBlob>> list_referred_blobs(Database& database) {
   return blobs;
 }
 
-Result<bool> is_blob_referred(Database& database, std::string_view digest) {
+Result<bool> is_blob_referred(Database& database, std::string_view digest,
+                              std::string_view project) {
   // Every column has an index.
-  static const std::string sql =
-      fmt::format("SELECT COUNT(*) FROM ({}) AS referred", select_referred("= $1"));
-  return KEDGE_TRY(database.query_integer(sql, {digest})) > 0;
+  static const std::string any = "SELECT COUNT(*) FROM (" + select_referred("= $1") + ") AS held";
+  static const std::string own =
+      "SELECT COUNT(*) FROM (" + select_referred("= $1", true) + ") AS held";
+  return KEDGE_TRY(project.empty() ? database.query_integer(any, {digest})
+                                   : database.query_integer(own, {digest, project})) > 0;
 }
 
 }  // namespace kedge::store

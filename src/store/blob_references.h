@@ -19,6 +19,7 @@ struct BlobReference {
   std::string_view column;               // of the digest; an empty text there names no blob
   std::string_view size_column = {};     // empty: the table does not say how large the blob is
   std::string_view condition = "1 = 1";  // which rows name blobs
+  std::string_view project;              // SQL of a row: the name of the project it belongs to
 };
 
 // A test compares this list with the schema.
@@ -27,6 +28,8 @@ std::span<const BlobReference> blob_references();
 // Each blob that any row names, once, in order of their digests. The size is 0 where no row says.
 Result<std::vector<StoredBlob>> list_referred_blobs(Database& database);
 
-Result<bool> is_blob_referred(Database& database, std::string_view digest);
+// `project`: whether rows of this project name it; empty: whether any do.
+Result<bool> is_blob_referred(Database& database, std::string_view digest,
+                              std::string_view project = {});
 
 }  // namespace kedge::store

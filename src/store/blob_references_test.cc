@@ -74,6 +74,17 @@ class BlobReferencesTest : public BackendTest {
     }));
     return digests;
   }
+
+  std::size_t count_held_by(const std::string& project) {
+    std::size_t count = 0;
+    for (const std::string& digest : referred()) {
+      EXPECT_TRUE(store_->read([&](Database& database) -> Result<void> {
+        count += KEDGE_TRY(is_blob_referred(database, digest, project)) ? 1 : 0;
+        return {};
+      }));
+    }
+    return count;
+  }
 };
 
 KEDGE_EACH_BACKEND(BlobReferencesTest);
@@ -121,6 +132,9 @@ TEST_P(BlobReferencesTest, a_blob_is_kept_as_long_as_any_table_names_it) {
   EXPECT_EQ(artifacts.free_unused(digests).value(), 0U);
   std::ranges::sort(digests);
   EXPECT_THAT(referred(), ElementsAreArray(digests));
+  EXPECT_EQ(count_held_by("p"), 3U);      // a version's file, a draft's file and its manifest
+  EXPECT_EQ(count_held_by("mnist"), 1U);  // a run's file; what lies loose is no project's
+  EXPECT_EQ(count_held_by("other"), 0U);
 
   ASSERT_TRUE(
       store_->change([&](Database& database) { return database.run("DELETE FROM loose_files"); }));

@@ -78,11 +78,12 @@ TEST_P(CollectionsTest, a_draft_becomes_a_version_once) {
 
 TEST_P(CollectionsTest, bytes_are_found_by_their_md5_until_the_last_holder_is_gone) {
   const VersionDraft made = make_version("net", "one");
-  EXPECT_EQ((*drafts().find_bytes("md5-one"))->draft, made.id);
-  const std::string digest = (*drafts().find_bytes("md5-one"))->digest;
+  EXPECT_EQ((*drafts().find_bytes("md5-one", ""))->draft, made.id);
+  const std::string digest = (*drafts().find_bytes("md5-one", "p"))->digest;
+  EXPECT_FALSE((*drafts().find_bytes("md5-one", "q")).has_value());
   ASSERT_TRUE(drafts().remove(made.id));
   EXPECT_TRUE(drafts().find(made.id)->is_deleted);
-  EXPECT_FALSE((*drafts().find_bytes("md5-one")).has_value());
+  EXPECT_FALSE((*drafts().find_bytes("md5-one", "")).has_value());
   EXPECT_EQ(*blobs_->find_size(digest), std::nullopt);
   EXPECT_EQ(blobs_->usage()->count, 0U);  // the manifest is gone, too
 }

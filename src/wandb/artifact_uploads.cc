@@ -133,9 +133,14 @@ Result<ArtifactNode> load_pending(const Call& call, const Args& input, const cha
 // Whose entries an incremental manifest is put over: the base it names, or the newest version.
 Result<std::string> find_base(const Call& call, const Args& input, const ArtifactNode& artifact) {
   const std::string named = input.text("baseArtifactID").value_or("");
-  auto newest = call.api.artifacts.find(artifact.draft->project, artifact.draft->name, "latest");
-  if (!named.empty() || !newest) {
+  if (!named.empty()) {
+    // Asked here, because the manifest itself comes without a key, to a signed address.
+    KEDGE_TRY(load_artifact(call, named));
     return named;
+  }
+  auto newest = call.api.artifacts.find(artifact.draft->project, artifact.draft->name, "latest");
+  if (!newest) {
+    return "";
   }
   return KEDGE_TRY(make_artifact(call, "", std::move(*newest))).id();
 }
@@ -183,7 +188,7 @@ Result<Value> create_artifact_files(const Call& call, const Args& args) {
     const ArtifactNode& artifact = artifacts[id];
     const std::string path = file.text("name").value_or("");
     const std::string md5 = file.text("md5").value_or("");
-    const auto bytes = KEDGE_TRY(drafts.find_bytes(md5));
+    const auto bytes = KEDGE_TRY(drafts.find_bytes(md5, call.request.caller.project));
     if (bytes) {
       known[artifact.draft->id].push_back({path, md5, bytes->digest, bytes->size});
       ArtifactNode holder{&call, artifact.entity, {}, KEDGE_TRY(drafts.find(bytes->draft))};
@@ -225,7 +230,7 @@ Result<std::vector<store::ArtifactFile>> find_manifest_files(const Call& call,
       files.push_back({.path = path, .digest = found->second.digest, .size = found->second.size});
       continue;
     }
-    const auto known = KEDGE_TRY(drafts_of(call).find_bytes(md5));
+    const auto known = KEDGE_TRY(drafts_of(call).find_bytes(md5, call.request.caller.project));
     if (!known) {
       return fail(ErrorKind::Usage, fmt::format("the bytes of '{}' have not come", path));
     }

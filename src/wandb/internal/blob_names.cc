@@ -129,10 +129,10 @@ Result<server::Response> get_signed(const Call& call) {
 
 Result<server::Response> get_by_digest(const Call& call) {
   const auto raw = parse_hex(call.request.parameter("digest"));
-  const auto bytes =
-      raw ? KEDGE_TRY(drafts_of(call).find_bytes(encode_base64(*raw))) : std::nullopt;
-  if (!bytes ||
-      KEDGE_TRY(drafts_of(call).find(bytes->draft)).project != call.request.parameter("project")) {
+  const auto bytes = raw ? KEDGE_TRY(drafts_of(call).find_bytes(encode_base64(*raw),
+                                                                call.request.parameter("project")))
+                         : std::nullopt;
+  if (!bytes) {
     return fail(ErrorKind::NotFound, "no artifact of the project has such bytes");
   }
   return server::blob_response(
