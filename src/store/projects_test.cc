@@ -218,6 +218,34 @@ TEST_P(ProjectsTest, a_plan_of_another_language_picks_and_orders) {
   EXPECT_THAT(seen, ElementsAre(Pair("r3 loss", 1.0 / 3), Pair("r1 loss", 1.0)));
 }
 
+TEST_P(ProjectsTest, a_search_knows_only_the_names_of_its_projects) {
+  const auto make = [&](const std::string& project, const std::string& word) {
+    RunPatch patch;
+    patch.config = {{word + "_rate", 1}};
+    patch.labels = {{word + "_label", "x"}};
+    ASSERT_TRUE(store_->create_run({project, "r"}, patch, kNow));
+    ASSERT_TRUE(store_->log({project, "r"}, {{word + "_loss", 1, 2, kNow}}, kNow));
+  };
+  make("own", "plain");
+  make("foreign", "secret");
+  const auto warnings = [&](const std::string& filter, const std::string& project) {
+    const auto found = store_->search({.projects = {project}, .filter = filter}, kNow);
+    return found ? found->warnings : std::vector<std::string>{found.error().message};
+  };
+  using testing::ElementsAre;
+  EXPECT_THAT(warnings("secret_los > 1", "own"), ElementsAre("no run has the metric 'secret_los'"));
+  EXPECT_THAT(warnings("secret_loss > 1", "own"),
+              ElementsAre("no run has the metric 'secret_loss'"))
+      << "that another project has it must not show";
+  EXPECT_THAT(warnings("exists config.secret_rate", "own"),
+              ElementsAre("no run has the config key 'secret_rate'"));
+  EXPECT_THAT(warnings("exists label.secret_label", "own"),
+              ElementsAre("no run has the label 'secret_label'"));
+  EXPECT_THAT(warnings("secret_los > 1", "foreign"),
+              ElementsAre("no run has the metric 'secret_los'; did you mean 'secret_loss'?"));
+  EXPECT_THAT(warnings("plain_loss > 1 and config.plain_rate = 1", "own"), testing::IsEmpty());
+}
+
 TEST_P(ProjectsTest, silence_means_something_else_for_clients_of_other_tools) {
   for (const char* source : {"kedge", "wandb", "mlflow"}) {
     make_run(source, {.source = source});

@@ -167,6 +167,7 @@ enum class Shown : std::uint8_t { Active, Trash, All };
 
 struct Search {
   std::vector<std::string> projects = {};  // empty: all
+  std::string run = {};                    // not empty: this run alone, as if there were no other
   std::string filter = {};                 // store/query.h
   std::vector<std::string> order = {};  // "-summary.val/accuracy", "created"; default: newest first
   std::size_t limit = 100;
@@ -197,7 +198,7 @@ class FoundRun {
 struct SearchAnswer {
   std::vector<Run> runs;
   std::size_t total = 0;              // that match, on all pages
-  std::vector<std::string> warnings;  // names in the filter that no run has
+  std::vector<std::string> warnings;  // names in the filter that no run in `projects` has
 };
 
 }  // namespace kedge::store

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/result.h"
+#include "store/internal/scoped_keys.h"
 #include "store/query.h"
 
 namespace kedge::store {
@@ -158,8 +159,7 @@ bool is_shown(const RunFacts& facts, const Search& search) {
   if (search.shown != Shown::All && (facts.deleted_us != 0) != (search.shown == Shown::Trash)) {
     return false;
   }
-  return search.projects.empty() ||
-         std::ranges::find(search.projects, facts.project) != search.projects.end();
+  return is_in_scope(facts, search);
 }
 
 // A native filter and order as a plan; they must outlive it.
@@ -186,11 +186,12 @@ std::vector<std::size_t> sort_by(const SearchPlan& plan, const std::vector<const
 
 Result<FoundRuns> RunIndex::search(const Search& search, std::int64_t now_us) const {
   static const std::vector<std::string> kNewestFirst = {"-created", "id"};
-  const RunFilter filter = KEDGE_TRY(RunFilter::compile(search.filter, *this, now_us));
-  const RunOrder order =
-      KEDGE_TRY(RunOrder::compile(search.order.empty() ? kNewestFirst : search.order, *this));
-  const SearchPlan plan = search.plan ? search.plan(*this) : plan_of(filter);
   const IndexSnapshot blocks = snapshot();
+  const ScopedKeys keys(*this, blocks, search);
+  const RunFilter filter = KEDGE_TRY(RunFilter::compile(search.filter, keys, now_us));
+  const RunOrder order =
+      KEDGE_TRY(RunOrder::compile(search.order.empty() ? kNewestFirst : search.order, keys));
+  const SearchPlan plan = search.plan ? search.plan(keys) : plan_of(filter);
   std::vector<const QueriedRun*> matches;
   std::vector<const EntryPointer*> pointers;
   for (const auto& block : blocks) {
