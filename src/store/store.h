@@ -80,6 +80,12 @@ struct SearchText {
   std::vector<std::string> warnings;
 };
 
+// store/groups.h
+struct GroupRequest;
+struct GroupAnswer;
+struct GroupCurvesRequest;
+struct GroupCurves;
+
 struct StoreOptions {
   // Changes that wait for the disk; more are refused as Unavailable until there is room.
   std::size_t max_waiting_bytes = std::size_t{256} << 20U;
@@ -130,6 +136,8 @@ class Store {
   // Returns how many match, on all pages.
   Result<std::size_t> scan(const Search& search, std::int64_t now_us,
                            const std::function<void(const FoundRun&)>& visit) const;
+  // Runs that share values of some fields, from memory. Usage for names that cannot be read.
+  Result<GroupAnswer> group_runs(const GroupRequest& request, std::int64_t now_us) const;
   Result<Run> find_run(const RunKey& key) const;  // NotFound
   // One run as scan() shows it: from memory. NotFound.
   Result<void> visit_run(const RunKey& key,
@@ -168,6 +176,9 @@ class Store {
   Result<std::vector<Metric>> list_metrics(const RunKey& key) const;
   // A key the run has not logged is an empty series.
   Result<Series> read_series(const SeriesRequest& request) const;
+  // The curves of all runs that match, one for each group. Reads every point of every run, up to
+  // 20 million of a group; it may take seconds.
+  Result<GroupCurves> group_curves(const GroupCurvesRequest& request, std::int64_t now_us) const;
   Result<track::Curve> read_history(const RunKey& run, const std::string& key,
                                     MetricKind kind = MetricKind::Metric) const;
 
