@@ -193,9 +193,10 @@ Result<Response> read_history(const Api& api, const Request& request) {
 
 void add_series_routes(Router& router, const Api& api) {
   const std::string run = "/api/v1/runs/{project}/{id}";
-  router.add(Method::Post, "/api/v1/series", {.max_body_bytes = 8U << 20U, .is_scoped = true},
+  router.add(Method::Post, "/api/v1/series",
+             {.max_body_bytes = 8U << 20U, .is_scoped = true, .is_compressed = true},
              [&api](const Request& request) { return read_series(api, request); });
-  router.add(Method::Get, run + "/metrics", {},
+  router.add(Method::Get, run + "/metrics", {.is_compressed = true},
              [&api](const Request& request) { return list_metrics(api, request); });
   router.add(Method::Get, run + "/history", {},
              [&api](const Request& request) { return read_history(api, request); });

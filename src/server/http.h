@@ -150,7 +150,10 @@ struct RouteOptions {
   bool is_scoped = false;
   // Answers only where no other route has the path, with whatever method.
   bool is_for_rest = false;
-  bool is_spooled = false;         // the body goes to a file, as it is: not decompressed
+  bool is_spooled = false;  // the body goes to a file, as it is: not decompressed
+  // Long answers may be compressed. Never where an answer holds a secret (a key, a signed address):
+  // its length would tell of it to whoever can choose another part of the answer.
+  bool is_compressed = false;
   RefusalWriter refuse = nullptr;  // null: as error_response() does
 };
 

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "core/log.h"
+#include "server/internal/compress.h"
 #include "server/internal/decompress.h"
 #include "server/internal/request_head.h"
 
@@ -418,7 +419,11 @@ Task<bool> Connection::dispatch(const Route& route, Request request, std::shared
           return;
         }
         kept->body = std::move(std::get<std::string>(body));
-        answer(call(route.handler, *kept));
+        Response response = call(route.handler, *kept);
+        if (route.options.is_compressed) {
+          compress(response, kept->headers.find("accept-encoding").value_or(""));
+        }
+        answer(std::move(response));
       });
   if (!is_accepted) {
     slot->response = error_response(503, "the server is too busy", "try again in a moment");
