@@ -40,6 +40,7 @@ void add_project_routes(Router& router, const Api& api);   // api_projects.cc
 void add_run_routes(Router& router, const Api& api);       // api_runs.cc
 void add_log_routes(Router& router, const Api& api);       // api_log.cc
 void add_series_routes(Router& router, const Api& api);    // api_series.cc
+void add_group_routes(Router& router, const Api& api);     // api_groups.cc
 void add_ingest_routes(Router& router, const Api& api);    // api_ingest.cc
 void add_record_routes(Router& router, const Api& api);    // api_records.cc
 void add_file_routes(Router& router, const Api& api);      // api_files.cc
@@ -72,6 +73,14 @@ Result<std::optional<std::vector<std::string>>> find_texts(const nlohmann::json&
                                                            const char* name);
 // Usage, with the nearest known name, when the object has a key that is not one of these.
 Result<void> check_names(const nlohmann::json& json, std::initializer_list<const char*> names);
+
+// project, trash, filter, order, limit and offset of a request, confined to what the caller may
+// read; NotFound when it names another project. (api_search.cc)
+Result<store::Search> parse_search(const nlohmann::json& json, const Caller& caller);
+
+// The project that the query names, or the caller's own; empty: all. NotFound when it is not open
+// to the caller. (api_search.cc)
+Result<std::string> project_of(const Request& request);
 
 // A number as JSON shows it: NaN and infinities are texts.
 void append_number(std::string& out, double value);

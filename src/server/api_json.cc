@@ -164,6 +164,7 @@ void add_api_routes(Router& router, const Api& api) {
   add_log_routes(router, api);
   add_ingest_routes(router, api);
   add_series_routes(router, api);
+  add_group_routes(router, api);
   add_project_routes(router, api);
   add_run_routes(router, api);
   add_record_routes(router, api);

@@ -19,6 +19,16 @@ nlohmann::json render_project(const store::Project& project) {
           {"labels", project.labels}};
 }
 
+// The project as a link to one run shows it: there is no other run.
+nlohmann::json render_one_run(const Api& api, const Caller& caller) {
+  const auto run = api.store.find_facts({caller.project, caller.run});
+  const bool is_running = run && run->state == store::RunState::Running;
+  return render_project({.name = caller.project,
+                         .run_count = run ? 1U : 0U,
+                         .running_count = is_running ? 1U : 0U,
+                         .last_us = run ? run->heartbeat_us : 0});
+}
+
 Result<Response> list_projects(const Api& api, const Request& request) {
   nlohmann::json list = nlohmann::json::array();
   std::vector<store::Project> projects = api.store.list_projects();
@@ -28,7 +38,8 @@ Result<Response> list_projects(const Api& api, const Request& request) {
     const bool is_empty_default = project.id == store::kDefaultProject && project.run_count == 0;
     if (project.deleted_us == 0 && !is_empty_default &&
         check_project(request.caller, project.name, request.caller.run)) {
-      list.push_back(render_project(project));
+      list.push_back(request.caller.run.empty() ? render_project(project)
+                                                : render_one_run(api, request.caller));
     }
   }
   return json_response(dump({{"projects", std::move(list)}}));
@@ -111,7 +122,7 @@ void add_project_routes(Router& router, const Api& api) {
              [&api](const Request& request) { return list_projects(api, request); });
   router.add(Method::Patch, "/api/v1/projects/{project}", {.role = Role::Write},
              [&api](const Request& request) { return patch_project(api, request); });
-  router.add(Method::Get, "/api/v1/projects/{project}/fields", {},
+  router.add(Method::Get, "/api/v1/projects/{project}/fields", {.is_compressed = true},
              [&api](const Request& request) { return list_fields(api, request); });
 }
 

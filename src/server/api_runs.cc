@@ -9,51 +9,18 @@ namespace kedge::server {
 namespace {
 
 constexpr std::uint64_t kMaxConfigBytes = 32U << 20U;
-constexpr std::size_t kMaxRuns = 10'000;
 
 std::string name_of_run(const store::RunKey& key) {
   return fmt::format("{}/{}", key.project, key.id);
 }
 
-Result<store::Search> parse_search(const nlohmann::json& json) {
+Result<Response> search_runs(const Api& api, const Request& request) {
+  const nlohmann::json json = KEDGE_TRY(parse_object(request));
   KEDGE_TRY(
       check_names(json, {"project", "filter", "order", "limit", "offset", "fields", "trash"}));
-  store::Search search;
-  if (const auto project = KEDGE_TRY(find_text(json, "project")); project && !project->empty()) {
-    search.projects = {*project};
-  }
-  if (const auto trash = json.find("trash"); trash != json.end()) {
-    if (!trash->is_boolean()) {
-      return fail(ErrorKind::Usage, "'trash' must be true or false");
-    }
-    search.shown = trash->get<bool>() ? store::Shown::Trash : store::Shown::Active;
-  }
-  search.filter = KEDGE_TRY(find_text(json, "filter")).value_or("");
-  search.order = KEDGE_TRY(find_texts(json, "order")).value_or(std::vector<std::string>());
+  store::Search search = KEDGE_TRY(parse_search(json, request.caller));
   search.fields = KEDGE_TRY(find_texts(json, "fields"));
-  const std::int64_t limit = KEDGE_TRY(find_integer(json, "limit")).value_or(100);
-  const std::int64_t offset = KEDGE_TRY(find_integer(json, "offset")).value_or(0);
-  if (limit < 0 || offset < 0 || static_cast<std::size_t>(limit) > kMaxRuns) {
-    return fail(ErrorKind::Usage, fmt::format("limit is 0 to {}, offset 0 or more", kMaxRuns));
-  }
-  search.limit = static_cast<std::size_t>(limit);
-  search.offset = static_cast<std::size_t>(offset);
-  return search;
-}
-
-Result<Response> search_runs(const Api& api, const Request& request) {
-  store::Search search = KEDGE_TRY(parse_search(KEDGE_TRY(parse_object(request))));
-  if (!request.caller.project.empty()) {
-    search.projects = {request.caller.project};
-  }
-  store::SearchText answer;
-  if (!request.caller.run.empty()) {  // a link to one run: there is no other
-    const auto run = KEDGE_TRY(api.store.find_run({request.caller.project, request.caller.run}));
-    answer = {
-        .runs = fmt::format("[{}]", dump(store::render_run(run))), .total = 1, .warnings = {}};
-  } else {
-    answer = KEDGE_TRY(api.store.search_text(search, api.now_us()));
-  }
+  const store::SearchText answer = KEDGE_TRY(api.store.search_text(search, api.now_us()));
   return json_response(fmt::format("{{\"runs\":{},\"total\":{},\"warnings\":{}}}", answer.runs,
                                    answer.total, dump(answer.warnings)));
 }
@@ -140,10 +107,10 @@ void add_run_routes(Router& router, const Api& api) {
                [&api, handler](const Request& request) { return handler(api, request); });
   };
   const std::string run = "/api/v1/runs/{project}/{id}";
-  add(Method::Post, "/api/v1/runs/search", {.is_scoped = true}, search_runs);
+  add(Method::Post, "/api/v1/runs/search", {.is_scoped = true, .is_compressed = true}, search_runs);
   add(Method::Post, "/api/v1/runs/{project}",
       {.role = Role::Write, .max_body_bytes = kMaxConfigBytes}, create_run);
-  add(Method::Get, run, {}, get_run);
+  add(Method::Get, run, {.is_compressed = true}, get_run);
   add(Method::Patch, run, {.role = Role::Write, .max_body_bytes = kMaxConfigBytes}, patch_run);
   add(Method::Delete, run, {.role = Role::Write}, delete_run);
   add(Method::Get, run + "/attempts", {}, list_attempts);

@@ -226,10 +226,11 @@ Result<Response> put_sweep(const Api& api, SweepHost& host, const Request& reque
 }
 
 Result<Response> list_sweeps(SweepHost& host, store::HostedSweeps sweeps, const Request& request) {
-  const std::string project(request.caller.project.empty()
-                                ? request.query_value("project").value_or("")
-                                : std::string_view(request.caller.project));
+  const std::string project = KEDGE_TRY(project_of(request));
   nlohmann::json list = nlohmann::json::array();
+  if (!request.caller.run.empty()) {  // a link to one run says nothing of the project around it
+    return json_response(dump({{"sweeps", std::move(list)}}));
+  }
   for (const store::HostedSweep& sweep :
        KEDGE_TRY(project.empty() ? sweeps.list() : sweeps.list(project))) {
     const auto plan = plan_of(sweep);

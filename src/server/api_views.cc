@@ -14,10 +14,11 @@ nlohmann::json render_view(const store::View& view) {
 }
 
 Result<Response> list_views(const Api& api, const Request& request) {
-  const std::string project(request.caller.project.empty()
-                                ? request.query_value("project").value_or("")
-                                : std::string_view(request.caller.project));
+  const std::string project = KEDGE_TRY(project_of(request));
   nlohmann::json list = nlohmann::json::array();
+  if (!request.caller.run.empty()) {  // a link to one run says nothing of the project around it
+    return json_response(dump({{"views", std::move(list)}}));
+  }
   for (const store::View& view : KEDGE_TRY(api.store.list_views(project))) {
     list.push_back(render_view(view));
   }
@@ -26,11 +27,11 @@ Result<Response> list_views(const Api& api, const Request& request) {
 
 Result<Response> get_view(const Api& api, const Request& request) {
   const auto view = KEDGE_TRY(api.store.find_view(request.parameter("view")));
-  if (!view) {
+  // As if it were not there: the refusal must not tell whose it is.
+  if (!view || !request.caller.run.empty() || !check_project(request.caller, view->project)) {
     return fail(ErrorKind::NotFound,
                 fmt::format("there is no view '{}'", request.parameter("view")));
   }
-  KEDGE_TRY(check_project(request.caller, view->project, request.caller.run));
   return json_response(dump(render_view(*view)));
 }
 

@@ -71,7 +71,9 @@ class Users(ServerCase):
         self.assertEqual(self.ask("DELETE", f"/api/v1/runs/open/r{query}").status, 403)
         projects = self.ask("GET", f"/api/v1/projects{query}").json["projects"]
         self.assertEqual([project["name"] for project in projects], ["open"])
-        found = self.ask("POST", f"/api/v1/runs/search{query}", {"project": "closed"}).json
+        closed = self.ask("POST", f"/api/v1/runs/search{query}", {"project": "closed"})
+        self.assertEqual(closed.status, 404)
+        found = self.ask("POST", f"/api/v1/runs/search{query}", {}).json
         self.assertEqual([run["project"] for run in found["runs"]], ["open"])
         series = {"runs": [{"project": "closed", "id": "r"}], "keys": ["a"]}
         self.assertEqual(self.ask("POST", f"/api/v1/series{query}", series).status, 404)
