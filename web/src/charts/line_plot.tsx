@@ -6,6 +6,7 @@ import type { Drawing } from './drawing';
 import { litRun } from './hover';
 import type { Readout } from './hover';
 import { bindGestures } from './gestures';
+import { Highlight } from './highlight';
 import { plotOptions } from './plot_options';
 import type { PlotSettings } from './plot_options';
 import { readAt } from './readout';
@@ -40,11 +41,14 @@ export function LinePlot({ drawing, settings, onRead, onZoom }: Props) {
 
   useEffect(() => {
     if (!box.current) return undefined;
+    let hasLit = false;
     const report = (u: uPlot) => {
       const isOwn = u.cursor.event !== undefined && u.over.matches(':hover');
       const { left = -1 } = u.cursor;
       const readout = left < 0 ? null : readAt(u, state.current.drawing);
       if (isOwn && readout) lightNearest(u, state.current.drawing);
+      else if (hasLit && left < 0) litRun.value = '';
+      hasLit = isOwn && readout !== null;
       const pageLeft = u.over.getBoundingClientRect().left + left;
       state.current.onRead(readout, isOwn, { left, pageLeft });
     };
@@ -58,18 +62,21 @@ export function LinePlot({ drawing, settings, onRead, onZoom }: Props) {
       isDragged = false;
       if (width > 0) u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
     };
+    const overlay: { current?: Highlight } = {};
     const made = new uPlot(
       plotOptions(settings, () => state.current.drawing, {
         setCursor: [(u) => report(u)],
         setSelect: [(u) => select(u)],
+        draw: [() => overlay.current?.draw(state.current.drawing, litRun.peek())],
       }),
       state.current.drawing.data,
       box.current,
     );
     plot.current = made;
+    overlay.current = new Highlight(made);
     made.over.addEventListener('mousedown', () => (isDragged = true));
     const unbind = bindGestures(made, (range) => state.current.onZoom(range));
-    const stopLight = effect(() => light(made, state.current.drawing, litRun.value));
+    const stopLight = effect(() => overlay.current?.draw(state.current.drawing, litRun.value));
     return () => {
       stopLight();
       unbind();
@@ -96,22 +103,6 @@ function tidy(from: number, to: number): [number, number] {
   const unit = 10 ** (Math.floor(Math.log10(to - from)) - 3);
   const round = (v: number) => Number((Math.round(v / unit) * unit).toPrecision(15));
   return [round(from), round(to)];
-}
-
-const FADED = 0.14;
-
-/** All that belongs to the lit run or group stays as it is, the rest fades. */
-function light(plot: uPlot, drawing: Drawing, id: string): void {
-  const isHere = id !== '' && drawing.strokes.some((stroke) => stroke.id === id);
-  let isChanged = false;
-  drawing.strokes.forEach((stroke, i) => {
-    const series = plot.series[i + 1];
-    const alpha = !isHere || stroke.id === id ? 1 : FADED;
-    if (!series || (series.alpha ?? 1) === alpha) return;
-    series.alpha = alpha;
-    isChanged = true;
-  });
-  if (isChanged) plot.redraw(false);
 }
 
 const NEAR_PX = 24;

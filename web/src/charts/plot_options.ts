@@ -21,6 +21,7 @@ export interface PlotSettings {
 
 const FONT = '11px Inter, -apple-system, "Segoe UI", Roboto, "Liberation Sans", Arial, sans-serif';
 const FEW_POINTS = 15;
+const MANY_LINES = 40;
 
 export function plotOptions(
   settings: PlotSettings,
@@ -75,9 +76,10 @@ export function plotOptions(
     cursor: {
       sync: { key: SYNC_KEY, scales: ['x', null] },
       drag: { x: true, y: false, setScale: false },
-      points: { size: 6, width: 1.5 },
+      // Each is an element that moves with the pointer.
+      points: { show: drawing.strokes.length <= MANY_LINES, size: 6, width: 1.5 },
       dataIdx: (plot, column, at) =>
-        isRead(current(), column) ? nearestInReach(plot, column, at) : NOWHERE,
+        isRead(current(), column) ? nearestInReach(plot, current(), column, at) : NOWHERE,
       bind: { dblclick: () => () => null },
     },
     hooks: { ...hooks, draw: [...(hooks.draw ?? []), (plot) => drawMarks(plot, current())] },
@@ -143,24 +145,25 @@ function isRead(drawing: Drawing, column: number): boolean {
   return column === 0 || drawing.strokes[column - 1]?.role === 'line';
 }
 
-function nearestInReach(plot: uPlot, column: number, at: number): number {
-  const index = nearest(plot.data[column] ?? [], at);
+/**
+ * The closest place that holds a value, as far as a reader may mean it; joined data has none where
+ * other runs have their points.
+ */
+function nearestInReach(plot: uPlot, drawing: Drawing, column: number, at: number): number {
+  const values = plot.data[column] ?? [];
+  const xs = plot.data[0];
   const there = plot.posToVal(plot.cursor.left ?? 0, 'x');
   const stretch = (plot.scales['x']?.max ?? 0) - (plot.scales['x']?.min ?? 0);
-  const length = plot.data[0].length;
-  const distance = Math.abs((plot.data[0][index] ?? NaN) - there);
-  return distance <= reachOf(length, stretch) ? index : NOWHERE;
-}
-
-/**
- * The closest place that holds a value; joined data has none where other runs have their points.
- */
-function nearest(column: ArrayLike<unknown>, at: number): number {
-  for (let d = 0; d < column.length; d += 1) {
-    if (typeof column[at - d] === 'number') return at - d;
-    if (typeof column[at + d] === 'number') return at + d;
+  const reach = reachOf(
+    column > 0 ? (drawing.strokes[column - 1]?.length ?? 0) : xs.length,
+    stretch,
+  );
+  const isNear = (i: number) => Math.abs((xs[i] ?? NaN) - there) <= reach;
+  for (let d = 0; isNear(at - d) || isNear(at + d) || d === 0; d += 1) {
+    if (typeof values[at - d] === 'number' && isNear(at - d)) return at - d;
+    if (typeof values[at + d] === 'number' && isNear(at + d)) return at + d;
   }
-  return at;
+  return NOWHERE;
 }
 
 function drawMarks(plot: uPlot, drawing: Drawing): void {
