@@ -3,6 +3,7 @@ import { access } from './journeys/access.mjs';
 import { artifacts } from './journeys/artifacts.mjs';
 import { charts } from './journeys/charts.mjs';
 import { compare } from './journeys/compare.mjs';
+import { many } from './journeys/many.mjs';
 import { outage } from './journeys/outage.mjs';
 import { run } from './journeys/run.mjs';
 import { runs } from './journeys/runs.mjs';
@@ -11,6 +12,7 @@ import { sweeps } from './journeys/sweeps.mjs';
 export const journeys = {
   ...runs,
   ...charts,
+  ...many,
   ...compare,
   ...run,
   ...sweeps,

@@ -1,3 +1,4 @@
+import { withCondition } from '../lib/query_words';
 import { callApi, runPath } from './client';
 import type { Attempt, MetricFacts, Project, Run, RunFile, RunRef } from './types';
 
@@ -33,17 +34,29 @@ export async function loadRun(run: RunRef, signal?: AbortSignal): Promise<Run> {
 /** A filter has a limited length, so that ids go in parts. */
 const IDS_AT_ONCE = 500;
 
-/** These runs with all their config and summary. */
+export interface RunChoice {
+  fields?: string[]; // without: all of config and summary
+  filter?: string; // leaves out those that do not match
+}
+
+/** These runs, in this order. */
 export async function loadRuns(
   project: string,
   ids: readonly string[],
   signal?: AbortSignal,
+  { fields, filter = '' }: RunChoice = {},
 ): Promise<Run[]> {
   const runs: Run[] = [];
   for (let at = 0; at < ids.length; at += IDS_AT_ONCE) {
     const part = ids.slice(at, at + IDS_AT_ONCE);
-    const filter = `id in [${part.map((id) => JSON.stringify(id)).join(', ')}]`;
-    runs.push(...(await searchRuns({ project, filter, limit: part.length }, signal)).runs);
+    const chosen = `id in [${part.map((id) => JSON.stringify(id)).join(', ')}]`;
+    const request: SearchRequest = {
+      project,
+      filter: withCondition(filter, chosen),
+      limit: part.length,
+      ...(fields ? { fields } : {}),
+    };
+    runs.push(...(await searchRuns(request, signal)).runs);
   }
   const byId = new Map(runs.map((run) => [run.id, run]));
   return ids.flatMap((id) => byId.get(id) ?? []);

@@ -6,10 +6,12 @@ import type { PlotRun } from './drawing';
 import { useSize } from './element_size';
 import { FullChart } from './full_chart';
 import { MetricChart } from './metric_chart';
+import type { SummedRuns } from './use_drawing';
 import { sectionOf, sectionsOf } from './sections';
 
 interface Props {
   runs: PlotRun[];
+  summed?: SummedRuns | undefined; // in place of runs
   metrics: string[];
   kind?: 'metric' | 'system';
   view: View;
@@ -21,16 +23,18 @@ const MIN_WIDTH = 280;
 const HEIGHT = 200;
 
 /** One chart for each metric, in sections by prefix. */
-export function ChartPane({ runs, metrics, kind = 'metric', view, turn, onView }: Props) {
+export function ChartPane(props: Props) {
+  const { runs, summed, metrics, kind = 'metric', view, turn, onView } = props;
   const sections = useMemo(() => sectionsOf(metrics, view.find), [metrics, view.find]);
   const pane = useRef<HTMLDivElement>(null);
   const { width } = useSize(pane);
   // The same columns in every section, and no more than the fullest of them has charts for.
   const most = Math.max(1, ...sections.map((section) => section.metrics.length));
   const fitting = Math.max(1, Math.min(most, Math.floor(width / MIN_WIDTH)));
-  const shown = runs.length > 0 && width > 0 ? sections : [];
+  const hasLines = (summed?.groups ?? runs).length > 0;
+  const shown = hasLines && width > 0 ? sections : [];
   const columns = `repeat(${view.perRow || fitting}, minmax(0, 1fr))`;
-  const shared = { runs, kind, view, turn, onView };
+  const shared = { runs, summed, kind, view, turn, onView };
   return (
     <div ref={pane}>
       {shown.map((section) => {
@@ -63,8 +67,8 @@ export function ChartPane({ runs, metrics, kind = 'metric', view, turn, onView }
           </section>
         );
       })}
-      {runs.length === 0 && <NoRun />}
-      {runs.length > 0 && sections.length === 0 && <NoCharts find={view.find} />}
+      {!hasLines && <NoRun />}
+      {hasLines && sections.length === 0 && <NoCharts find={view.find} />}
       {view.full && <FullChart metric={view.full} metrics={metrics} {...shared} />}
     </div>
   );

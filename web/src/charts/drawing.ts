@@ -2,10 +2,11 @@
 // ones, group means with their bands, and the places of values that no axis has (NaN,
 // infinities).
 import uPlot from 'uplot';
+import type { GroupCurve, GroupValue } from '../api/groups';
 import { lineKey } from '../api/series';
 import type { Series } from '../api/series';
+import { nameOfGroup } from '../lib/groups';
 import { smooth } from '../lib/smoothing';
-import { spreadOf } from '../lib/spread';
 import type { Spread } from '../lib/view';
 
 export interface PlotRun {
@@ -14,13 +15,19 @@ export interface PlotRun {
   attempt?: number; // only what this one logged
   name: string;
   colour: string;
-  group: string; // "" when the runs are not grouped
+}
+
+/** Runs that are drawn as one line. */
+export interface PlotGroup {
+  name: string;
+  values: GroupValue[];
+  runs: number;
+  colour: string;
 }
 
 export interface DrawOptions {
   smooth: number;
   spread: Spread;
-  isGrouped: boolean;
   logY: boolean;
   logX: boolean;
 }
@@ -44,6 +51,7 @@ export interface Drawing {
   strokes: Stroke[]; // one for each column of data after x
   bands: { high: number; low: number; colour: string }[];
   marks: Mark[];
+  counts: ReadonlyMap<string, ReadonlyMap<number, number>>; // by group: how many runs count at x
 }
 
 type Table = [number[], (number | null)[]];
@@ -53,9 +61,11 @@ const MAX_GHOSTS = 24;
 export function draw(series: readonly Series[], runs: PlotRun[], options: DrawOptions): Drawing {
   const byId = new Map(series.map((s) => [lineKey(s), s]));
   const parts = new Parts(options);
-  const present = runs.filter((run) => (byId.get(lineKey(run))?.x.length ?? 0) > 0);
-  if (options.isGrouped && options.spread !== 'lines') drawGroups(parts, present, byId);
-  else drawRuns(parts, present, byId);
+  drawRuns(
+    parts,
+    runs.filter((run) => (byId.get(lineKey(run))?.x.length ?? 0) > 0),
+    byId,
+  );
   return parts.finish();
 }
 
@@ -72,27 +82,32 @@ function drawRuns(parts: Parts, runs: PlotRun[], byId: Map<string, Series>): voi
   }
 }
 
-function drawGroups(parts: Parts, runs: PlotRun[], byId: Map<string, Series>): void {
-  const { smooth: weight, spread } = parts.options;
-  const groups = new Map<string, PlotRun[]>();
-  runs.forEach((run) => groups.set(run.group, [...(groups.get(run.group) ?? []), run]));
-  for (const [group, members] of groups) {
-    const curves = members.flatMap((run) => byId.get(lineKey(run)) ?? []);
-    const colour = members[0]?.colour ?? '#888888';
-    const band = spreadOf(curves, spread === 'std' ? 'std' : 'range');
-    const stroke = { id: group, label: `${group} (${members.length})`, colour };
-    curves.forEach((curve) => parts.markStrange(curve, colour));
-    if (spread !== 'none' && members.length > 1) {
-      const high = parts.add(
-        { ...stroke, role: 'high' },
-        band.x,
-        smooth(band.x, band.high, weight),
-      );
-      const low = parts.add({ ...stroke, role: 'low' }, band.x, smooth(band.x, band.low, weight));
+/** The mean of each group with its band. */
+export function drawGroups(
+  curves: readonly GroupCurve[],
+  groups: readonly PlotGroup[],
+  options: DrawOptions,
+): Drawing {
+  const { smooth: weight, spread } = options;
+  const parts = new Parts(options);
+  const byName = new Map(curves.map((curve) => [nameOfGroup(curve.values), curve]));
+  for (const { name, colour } of groups) {
+    const curve = byName.get(name);
+    if (!curve || curve.x.length === 0) continue;
+    const { x, mean, sd } = curve;
+    const label = `${name} (n = ${curve.curves.toLocaleString('en')})`;
+    const stroke = { id: name, label, colour };
+    parts.counts.set(name, new Map(x.map((at, i) => [at, curve.n[i] ?? 0])));
+    if (spread !== 'none' && curve.curves > 1) {
+      const by = (sign: number) => mean.map((m, i) => m + sign * (sd[i] ?? 0));
+      const [above, below] = spread === 'std' ? [by(1), by(-1)] : [curve.max, curve.min];
+      const high = parts.add({ ...stroke, role: 'high' }, x, smooth(x, above, weight));
+      const low = parts.add({ ...stroke, role: 'low' }, x, smooth(x, below, weight));
       parts.bands.push({ high, low, colour });
     }
-    parts.add({ ...stroke, role: 'line' }, band.x, smooth(band.x, band.mean, weight));
+    parts.add({ ...stroke, role: 'line' }, x, smooth(x, mean, weight));
   }
+  return parts.finish();
 }
 
 class Parts {
@@ -100,6 +115,7 @@ class Parts {
   private readonly strokes: Stroke[] = [];
   private readonly marks: Mark[] = [];
   readonly bands: Drawing['bands'] = [];
+  readonly counts = new Map<string, ReadonlyMap<number, number>>();
 
   constructor(readonly options: DrawOptions) {}
 
@@ -124,10 +140,10 @@ class Parts {
   }
 
   finish(): Drawing {
-    const { strokes, bands, marks } = this;
+    const { strokes, bands, marks, counts } = this;
     const data: uPlot.AlignedData =
       this.tables.length === 0 ? [[]] : uPlot.join(this.tables as uPlot.AlignedData[]);
-    return { data, strokes, bands, marks };
+    return { data, strokes, bands, marks, counts };
   }
 }
 

@@ -1,21 +1,20 @@
 import { expect, test } from 'vitest';
+import type { GroupCurve } from '../api/groups';
 import type { Series } from '../api/series';
-import { draw, innerRange } from './drawing';
+import { draw, drawGroups, innerRange } from './drawing';
 import type { DrawOptions, PlotRun } from './drawing';
 
 const plain: DrawOptions = {
   smooth: 0,
   spread: 'range',
-  isGrouped: false,
   logX: false,
   logY: false,
 };
-const run = (id: string, group = ''): PlotRun => ({
+const run = (id: string): PlotRun => ({
   project: 'p',
   id,
   name: id,
   colour: '#112233',
-  group,
 });
 const series = (id: string, x: number[], y: number[]): Series => ({
   id,
@@ -51,12 +50,34 @@ test('a logarithmic axis leaves out what has no logarithm', () => {
   expect(drawing.data[1]).toEqual([1, null, null]);
 });
 
-test('a group is one mean with a band', () => {
-  const both = [series('a', [0, 1], [0, 2]), series('b', [0, 1], [2, 4])];
-  const drawing = draw(both, [run('a', 'g'), run('b', 'g')], { ...plain, isGrouped: true });
+const curve: GroupCurve = {
+  values: ['g'],
+  runs: 2500,
+  curves: 2476,
+  binned: false,
+  sampled: false,
+  x: [0, 1],
+  n: [2476, 2400],
+  mean: [1, 3],
+  sd: [0.5, 0.25],
+  min: [0, 2],
+  max: [2, 4],
+};
+const group = { name: 'g', values: ['g'], runs: 2500, colour: '#112233' };
+
+test('a group is one mean with a band, and says how many runs it counts', () => {
+  const drawing = drawGroups([curve], [group], plain);
   expect(drawing.strokes.map((s) => s.role)).toEqual(['high', 'low', 'line']);
-  expect(drawing.data[3]).toEqual([1, 3]);
+  expect(drawing.data.slice(1)).toEqual([
+    [2, 4],
+    [0, 2],
+    [1, 3],
+  ]);
   expect(drawing.bands).toEqual([{ high: 1, low: 2, colour: '#112233' }]);
+  expect(drawing.strokes[2]?.label).toBe('g (n = 2,476)');
+  expect(drawing.counts.get('g')?.get(1)).toBe(2400);
+  const deviation = drawGroups([curve], [group], { ...plain, spread: 'std' });
+  expect(deviation.data[1]).toEqual([1.5, 3.25]);
 });
 
 test('the inner range leaves out a single spike', () => {

@@ -7,11 +7,13 @@ import type { PlotRun } from './drawing';
 import { useSize } from './element_size';
 import { litRun } from './hover';
 import { MetricChart } from './metric_chart';
+import type { SummedRuns } from './use_drawing';
 
 interface Props {
   metric: string;
   metrics: string[];
   runs: PlotRun[];
+  summed?: SummedRuns | undefined;
   kind: 'metric' | 'system';
   view: View;
   turn: number;
@@ -22,7 +24,7 @@ const CAPTION = 34;
 
 /** One chart over the whole page, with the names of its runs beside it. */
 export function FullChart(props: Props) {
-  const { metric, metrics, runs, view, onView } = props;
+  const { metric, metrics, runs, summed, view, onView } = props;
   const stage = useRef<HTMLDivElement>(null);
   const { height } = useSize(stage);
   const step = (by: number) => {
@@ -44,19 +46,29 @@ export function FullChart(props: Props) {
           )}
         </div>
         <ul class="full-names" aria-label="Runs in this chart">
-          {runs.map((run) => (
+          {namesOf(runs, summed).map(({ id, name, colour }) => (
             <li
-              key={lineKey(run)}
-              class={litRun.value === lineKey(run) ? 'lit' : ''}
-              onMouseEnter={() => (litRun.value = (view.group && run.group) || lineKey(run))}
+              key={id}
+              class={litRun.value === id ? 'lit' : ''}
+              onMouseEnter={() => (litRun.value = id)}
               onMouseLeave={() => (litRun.value = '')}
             >
-              <i style={{ background: run.colour }} />
-              <span class="clip">{run.name}</span>
+              <i style={{ background: colour }} />
+              <span class="clip">{name}</span>
             </li>
           ))}
         </ul>
       </div>
     </div>
   );
+}
+
+function namesOf(runs: PlotRun[], summed: SummedRuns | undefined) {
+  return summed
+    ? summed.groups.map(({ name, runs: n, colour }) => ({
+        id: name,
+        name: `${name} (n = ${n.toLocaleString('en')})`,
+        colour,
+      }))
+    : runs.map((run) => ({ id: lineKey(run), name: run.name, colour: run.colour }));
 }

@@ -5,9 +5,17 @@ import { signal } from '@preact/signals';
 /** Run id or group that is lit; "" when none is. */
 export const litRun = signal('');
 
+export interface ReadoutRow {
+  id: string;
+  label: string;
+  colour: string;
+  value: number | null;
+  count?: number | undefined; // of a group: the runs that count there
+}
+
 export interface Readout {
   x: number;
-  rows: { id: string; label: string; colour: string; value: number | null }[];
+  rows: ReadoutRow[];
 }
 
 export const SYNC_KEY = 'kedge-x';

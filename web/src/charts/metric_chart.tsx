@@ -1,12 +1,9 @@
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { lineKey, loadSeries } from '../api/series';
-import { useResource } from '../lib/resource';
+import { useRef, useState } from 'preact/hooks';
 import type { View } from '../lib/view';
 import { Button } from '../ui/button';
 import { Icon } from '../ui/icon';
 import { Item, Menu } from '../ui/menu';
 import { formatX, formatY } from './axis_format';
-import { draw } from './drawing';
 import type { PlotRun } from './drawing';
 import { saveDrawing } from './export';
 import { litRun } from './hover';
@@ -15,6 +12,8 @@ import { LinePlot } from './line_plot';
 import type { Place } from './line_plot';
 import { ReadoutBox } from './readout_box';
 import { useSize, useVisible } from './element_size';
+import { useDrawing } from './use_drawing';
+import type { SummedRuns } from './use_drawing';
 
 interface Hover extends Place {
   readout: Readout;
@@ -26,6 +25,7 @@ export interface ChartProps {
   title: string;
   kind: 'metric' | 'system';
   runs: PlotRun[];
+  summed?: SummedRuns | undefined; // in place of runs
   view: View;
   turn: number; // goes up when there is something new to load
   height: number;
@@ -34,28 +34,18 @@ export interface ChartProps {
 }
 
 export function MetricChart(props: ChartProps) {
-  const { metric, runs, view, kind, turn, onView, isFull = false } = props;
+  const { metric, runs, summed, view, kind, turn, onView, isFull = false } = props;
   const figure = useRef<HTMLElement>(null);
   const isVisible = useVisible(figure);
   const { width } = useSize(figure);
   // The least and the greatest of every pixel column.
   const points = Math.max(400, Math.min(4000, Math.ceil(width / 50) * 100));
-  const key = useSeriesKey(props, points, isVisible && width > 0);
-  const loaded = useResource(key, (signal) =>
-    loadSeries({ runs, keys: [metric], kind, x: view.x, points, range: wider(view.range) }, signal),
-  );
-  useEffect(() => {
-    if (key && turn > 0) loaded.reload();
-  }, [turn]);
-
-  const isGrouped = view.group !== '' && runs.some((run) => run.group !== '');
-  const drawing = useMemo(
-    () => draw(loaded.data ?? [], runs, { ...view, isGrouped }),
-    [loaded.data, runs, view.smooth, view.spread, view.logX, view.logY, isGrouped],
-  );
+  const isNeeded = isVisible && width > 0;
+  const wanted = { metric, kind, runs, summed, view, turn, points, isNeeded };
+  const { drawing, isLoaded, isSampled, error } = useDrawing(wanted);
   const [hover, setHover] = useState<Hover>();
   const lit = hover?.readout.rows.find((row) => row.id === litRun.value) ?? hover?.readout.rows[0];
-  const isEmpty = loaded.data !== undefined && drawing.strokes.length === 0;
+  const isEmpty = isLoaded && drawing.strokes.length === 0;
 
   return (
     <figure ref={figure} class={`chart ${isFull ? 'full' : ''}`} aria-label={`Chart of ${metric}`}>
@@ -69,7 +59,8 @@ export function MetricChart(props: ChartProps) {
             {formatY(lit.value ?? NaN, metric)}
           </span>
         )}
-        {loaded.error && <span class="bad clip">{loaded.error.message}</span>}
+        {isSampled && <span class="faint">sampled</span>}
+        {error && <span class="bad clip">{error.message}</span>}
         <span class="tools">
           <Menu label={`Save a picture of ${metric}`} plain face={<Icon name="save" />}>
             {(close) =>
@@ -124,21 +115,4 @@ export function MetricChart(props: ChartProps) {
 function viewAxes(view: View) {
   const { logX, logY, range, outliers } = view;
   return { xAxis: view.x, logX, logY, range, outliers };
-}
-
-/** A little more than what is shown, so that lines run to the edge. */
-function wider(range: [number, number] | null): [number, number] | null {
-  if (!range) return null;
-  const pad = (range[1] - range[0]) * 0.02;
-  return [range[0] - pad, range[1] + pad];
-}
-
-/** What the loaded data depends on; empty while the chart is out of sight. */
-function useSeriesKey(
-  { metric, runs, view }: ChartProps,
-  points: number,
-  isNeeded: boolean,
-): string {
-  const ids = useMemo(() => runs.map(lineKey).join(' '), [runs]);
-  return isNeeded ? JSON.stringify([metric, ids, view.x, view.range, points]) : '';
 }

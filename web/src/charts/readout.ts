@@ -25,7 +25,8 @@ export function readAt(plot: uPlot, drawing: Drawing): Readout | null {
       closest = Math.abs(own - at);
       x = own;
     }
-    rows.push({ id: stroke.id, label: stroke.label, colour: stroke.colour, value });
+    const { id, label, colour } = stroke;
+    rows.push({ id, label, colour, value, count: drawing.counts.get(id)?.get(own) });
   });
   rows.sort((a, b) => (b.value ?? 0) - (a.value ?? 0));
   return { x, rows };

@@ -41,6 +41,9 @@ export function ReadoutBox({ readout, place, width, xText, metric }: Props) {
               </td>
               <td class="clip">{row.label}</td>
               <td class="num">{formatY(row.value ?? NaN, metric)}</td>
+              {row.count !== undefined && (
+                <td class="num faint">n = {row.count.toLocaleString('en')}</td>
+              )}
             </tr>
           ))}
         </tbody>

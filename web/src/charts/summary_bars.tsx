@@ -2,6 +2,7 @@ import type { Run } from '../api/types';
 import { cellOf } from '../lib/flatten';
 import { formatNumber } from '../lib/numbers';
 import { linkTo } from '../lib/router';
+import { RunMark } from '../ui/run_mark';
 import { litRun } from './hover';
 
 interface Props {
@@ -33,6 +34,7 @@ export function SummaryBars({ runs, column, isFalling }: Props) {
           onMouseLeave={() => (litRun.value = '')}
         >
           <a class="clip" role="rowheader" href={linkTo(['p', run.project, 'run', run.id])}>
+            <RunMark id={run.id} />
             {run.name || run.id}
           </a>
           <span class="bar">

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { assignColours, DAY, NIGHT } from './colours';
+import { assignColours, colourOf, DAY, NIGHT } from './colours';
 
 function luminance(hex: string): number {
   const channel = (shift: number) => {
@@ -29,4 +29,16 @@ test('a name keeps its colour when others come after it', () => {
 test('every line can be told from the page (WCAG: 3 to 1 for graphics)', () => {
   DAY.forEach((colour) => expect(contrast(colour, '#ffffff')).toBeGreaterThan(3));
   NIGHT.forEach((colour) => expect(contrast(colour, '#10181f')).toBeGreaterThan(3));
+});
+
+test('the colours of runs are many, and can be told from the page', () => {
+  const names = Array.from({ length: 2000 }, (_, i) => `run-${i}`);
+  for (const [isDark, page] of [
+    [false, '#f5f4ee'],
+    [true, '#10181f'],
+  ] as const) {
+    const colours = new Set(names.map((name) => colourOf(name, isDark)));
+    expect(colours.size).toBeGreaterThan(65);
+    colours.forEach((colour) => expect(contrast(colour, page)).toBeGreaterThan(3));
+  }
 });

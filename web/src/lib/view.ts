@@ -11,6 +11,7 @@ export interface View {
   group: string;
   colourBy: string; // run | group
   selected: string[]; // empty: the first runs of the table
+  groups: string[]; // that the charts show; empty: the largest
   pinned: string[]; // runs that stay at the top of the table
   x: XAxis;
   logX: boolean;
@@ -38,6 +39,7 @@ export const DEFAULT_VIEW: View = {
   group: '',
   colourBy: 'run',
   selected: [],
+  groups: [],
   pinned: [],
   x: 'step',
   logX: false,
@@ -110,6 +112,7 @@ const CODES: Record<keyof View, Code> = {
   group: text('g'),
   colourBy: text('cb'),
   selected: list('sel'),
+  groups: list('gs'),
   pinned: list('pin'),
   x: text('x'),
   logX: flag('lx'),

@@ -10,6 +10,7 @@ const full: View = {
   group: 'config.optimizer.name',
   colourBy: 'group',
   selected: ['20261115-a', '20261115-b'],
+  groups: ['adam / 0.1', 'a, b'],
   pinned: ['baseline'],
   x: 'relative',
   logX: true,

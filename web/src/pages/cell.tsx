@@ -1,9 +1,11 @@
 import type { ComponentChildren } from 'preact';
 import { durationOf } from '../lib/flatten';
 import type { Cell } from '../lib/flatten';
+import type { GroupFacts } from '../api/groups';
 import type { Run } from '../api/types';
 import { now } from '../lib/clock';
 import { cellOf } from '../lib/flatten';
+import { quoteField } from '../lib/groups';
 import { formatAgo, formatDate, formatDuration, formatNumber } from '../lib/numbers';
 import { StateMark } from '../ui/state_mark';
 import { groupCell } from './run_rows';
@@ -46,10 +48,9 @@ function Elapsed({ run }: { run: Run }) {
   return <>{formatDuration(Math.max(durationOf(run) ?? 0, seconds))}</>;
 }
 
-export function GroupCellView({ runs, column }: { runs: Run[]; column: string }) {
-  if (column === 'state') return <StateCounts runs={runs} />;
-  if (column === 'created' || column === 'tags') return null;
-  const cell = groupCell(runs, column);
+export function GroupCellView({ facts, column }: { facts: GroupFacts; column: string }) {
+  if (column === 'state') return <StateCounts states={facts.states} />;
+  const cell = groupCell(facts.fields[quoteField(column)], facts.runs);
   switch (cell.kind) {
     case 'none':
       return null;
@@ -57,7 +58,7 @@ export function GroupCellView({ runs, column }: { runs: Run[]; column: string })
       return <>{formatCell(cell.value, column)}</>;
     case 'numbers':
       return (
-        <span title={`mean and standard deviation of ${cell.count}`}>
+        <span title={`mean and standard deviation of ${cell.count.toLocaleString('en')} runs`}>
           {formatCell(cell.mean, column)}
           {cell.count > 1 && (
             <span class="faint"> &plusmn;{formatCell(round2(cell.std), column)}</span>
@@ -73,12 +74,10 @@ function round2(value: number): number {
   return Number(value.toPrecision(2));
 }
 
-function StateCounts({ runs }: { runs: Run[] }) {
-  const counts = new Map<string, number>();
-  runs.forEach((run) => counts.set(run.state, (counts.get(run.state) ?? 0) + 1));
+function StateCounts({ states }: { states: GroupFacts['states'] }) {
   return (
     <span class="tags">
-      {[...counts].map(([state, count]) => (
+      {Object.entries(states).map(([state, count]) => (
         <span key={state} class="row" style={{ gap: 3 }}>
           <StateMark state={state} />
           {count}

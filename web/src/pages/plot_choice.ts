@@ -1,14 +1,17 @@
-// Which runs the charts show and in which colours.
+// Which runs or groups the charts show, and in which colours.
+import type { GroupFacts } from '../api/groups';
 import type { Run } from '../api/types';
-import type { PlotRun } from '../charts/drawing';
-import { assignColours, colourAt } from '../lib/colours';
+import type { PlotGroup, PlotRun } from '../charts/drawing';
+import { assignColours, colourAt, colourOf } from '../lib/colours';
 import { cellOf } from '../lib/flatten';
+import { nameOfGroup } from '../lib/groups';
 import type { View } from '../lib/view';
 import { groupName } from './run_rows';
 
 const AUTO_RUNS = 10;
-const AUTO_GROUPS = 8;
-const AUTO_GROUP_RUNS = 80;
+const AUTO_GROUPS = 12;
+/** Every run of the groups as a line of its own: more than these would be a grey cloud. */
+const MAX_GROUP_LINES = 80;
 
 /** The names of what these runs have logged as curves; a value set by hand has none. */
 export function curveNames(runs: readonly Run[]): string[] {
@@ -29,16 +32,7 @@ export function plottedIds(runs: readonly Run[], view: View): string[] {
     const present = new Set(runs.map((run) => run.id));
     return view.selected.filter((id) => present.has(id));
   }
-  if (!view.group) return runs.slice(0, AUTO_RUNS).map((run) => run.id);
-  const groups = new Set<string>();
-  const ids: string[] = [];
-  for (const run of runs) {
-    const name = groupName(run, view.group);
-    if (!groups.has(name) && groups.size >= AUTO_GROUPS) continue;
-    groups.add(name);
-    if (ids.length < AUTO_GROUP_RUNS) ids.push(run.id);
-  }
-  return ids;
+  return runs.slice(0, view.group ? MAX_GROUP_LINES : AUTO_RUNS).map((run) => run.id);
 }
 
 /** In or out of the charts. NONE stands for "none chosen", which an empty list does not. */
@@ -53,21 +47,39 @@ export function togglePlotted(plotted: readonly string[], ids: readonly string[]
 
 export function plotRuns(runs: readonly Run[], view: View, isDark: boolean): PlotRun[] {
   const ids = new Set(plottedIds(runs, view));
-  const shown = runs.filter((run) => ids.has(run.id));
   const colourName = (run: Run) => {
-    const isByGroup = view.group && (view.spread !== 'lines' || view.colourBy === 'group');
-    if (isByGroup) return groupName(run, view.group);
-    return view.colourBy === 'run' || view.colourBy === 'group'
-      ? run.id
-      : String(cellOf(run, view.colourBy) ?? '');
+    if (view.colourBy === 'run') return run.id;
+    if (view.colourBy !== 'group') return String(cellOf(run, view.colourBy) ?? '');
+    return view.group ? groupName(run, view.group) : run.id;
   };
-  const inOrder = [...shown].sort((a, b) => a.created_us - b.created_us || (a.id < b.id ? -1 : 1));
-  const slots = assignColours(inOrder.map(colourName));
-  return shown.map((run) => ({
-    project: run.project,
-    id: run.id,
-    name: run.name || run.id,
-    colour: colourAt(slots.get(colourName(run)) ?? 0, isDark),
-    group: view.group ? groupName(run, view.group) : '',
+  return runs
+    .filter((run) => ids.has(run.id))
+    .map((run) => ({
+      project: run.project,
+      id: run.id,
+      name: run.name || run.id,
+      colour: colourOf(colourName(run), isDark),
+    }));
+}
+
+/**
+ * The chosen groups, or the largest. Neither they nor their colours depend on the order of the
+ * table.
+ */
+export function plotGroups(
+  groups: readonly GroupFacts[],
+  view: View,
+  isDark: boolean,
+): PlotGroup[] {
+  const all = groups.map(({ values, runs }) => ({ name: nameOfGroup(values), values, runs }));
+  all.sort((a, b) => b.runs - a.runs || (a.name < b.name ? -1 : 1));
+  const slots = assignColours(all.map((group) => group.name).sort());
+  const shown =
+    view.groups.length > 0
+      ? all.filter((group) => view.groups.includes(group.name))
+      : all.slice(0, AUTO_GROUPS);
+  return shown.map((group) => ({
+    ...group,
+    colour: colourAt(slots.get(group.name) ?? 0, isDark),
   }));
 }

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
+import type { GroupFacts } from '../api/groups';
 import type { Run } from '../api/types';
 import { DEFAULT_VIEW } from '../lib/view';
-import { NONE, curveNames, plotRuns, plottedIds, togglePlotted } from './plot_choice';
+import { NONE, curveNames, plotGroups, plotRuns, plottedIds, togglePlotted } from './plot_choice';
 
 const runs: Run[] = Array.from({ length: 30 }, (_, i) => ({
   project: 'p',
@@ -39,16 +40,27 @@ test('the last run can be taken out, which is not the same as no choice', () => 
   expect(togglePlotted([NONE], ['r2'])).toEqual(['r2']);
 });
 
-test('runs of one group have one colour', () => {
-  const shown = plotRuns(runs, { ...DEFAULT_VIEW, group: 'config.lr' }, false);
-  const colours = new Map(shown.map((run) => [run.group, run.colour]));
-  expect(colours.size).toBe(2);
-  shown.forEach((run) => expect(run.colour).toBe(colours.get(run.group)));
+test('a run has its colour whatever else is shown, and in whatever order', () => {
+  const one = plotRuns(runs.slice(0, 10), DEFAULT_VIEW, false);
+  const other = plotRuns(runs.slice(5, 15).reverse(), DEFAULT_VIEW, false);
+  const byId = new Map(other.map((run) => [run.id, run.colour]));
+  one.slice(5).forEach((run) => expect(byId.get(run.id)).toBe(run.colour));
+  expect(byId.has('r9')).toBe(true);
 });
 
-test('colours do not depend on the order of the table', () => {
-  const one = plotRuns(runs.slice(0, 10), DEFAULT_VIEW, false);
-  const other = plotRuns(runs.slice(0, 10).reverse(), DEFAULT_VIEW, false);
-  const byId = new Map(other.map((run) => [run.id, run.colour]));
-  one.forEach((run) => expect(byId.get(run.id)).toBe(run.colour));
+const groups: GroupFacts[] = Array.from({ length: 20 }, (_, i) => ({
+  values: [`g${i}`, i],
+  runs: i,
+  states: {},
+  fields: {},
+}));
+
+test('the largest groups are plotted, in colours that no order changes', () => {
+  const one = plotGroups(groups, DEFAULT_VIEW, false);
+  expect(one.map((group) => group.runs)).toEqual([19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8]);
+  expect(plotGroups([...groups].reverse(), DEFAULT_VIEW, false)).toEqual(one);
+  const chosen = plotGroups(groups, { ...DEFAULT_VIEW, groups: ['g3 / 3', 'g19 / 19'] }, false);
+  expect(chosen.map((group) => group.name)).toEqual(['g19 / 19', 'g3 / 3']);
+  expect(chosen[0]?.colour).toBe(one[0]?.colour);
+  expect(plotGroups(groups, { ...DEFAULT_VIEW, groups: [NONE] }, false)).toEqual([]);
 });

@@ -1,8 +1,10 @@
 // The rows of the runs table: runs, or groups of runs with what their members have in common.
+import type { FieldSpread, GroupFacts } from '../api/groups';
 import type { Run } from '../api/types';
-import { cellOf, compareCells } from '../lib/flatten';
+import { cellOf } from '../lib/flatten';
 import type { Cell } from '../lib/flatten';
-import { statsOf } from '../lib/spread';
+import { nameOfGroup } from '../lib/groups';
+import { fromWire } from '../lib/numbers';
 
 export interface RunRow {
   kind: 'run';
@@ -14,21 +16,26 @@ export interface RunRow {
 export interface GroupRow {
   kind: 'group';
   name: string;
-  runs: Run[];
+  facts: GroupFacts;
   isOpen: boolean;
 }
 
-export type Row = RunRow | GroupRow;
+/** A run that is on its way, or the members of a group that are not listed. */
+export interface NoteRow {
+  kind: 'note';
+  text: string;
+}
+
+export type Row = RunRow | GroupRow | NoteRow;
+
+const ON_ITS_WAY: NoteRow = { kind: 'note', text: '' };
 
 export function groupName(run: Run, by: string): string {
   return by
     .split(',')
-    .map((key) => textOf(cellOf(run, key)))
+    .map((key) => cellOf(run, key))
+    .map((cell) => (cell === undefined || cell === null || cell === '' ? '(none)' : String(cell)))
     .join(' / ');
-}
-
-function textOf(cell: Cell): string {
-  return cell === undefined || cell === null || cell === '' ? '(none)' : String(cell);
 }
 
 /** The pinned ones first, then the others as they come. */
@@ -36,27 +43,38 @@ export function withPinned(pinned: readonly Run[], rows: readonly Row[]): Row[] 
   const ids = new Set(pinned.map((run) => run.id));
   return [
     ...pinned.map((run): RunRow => ({ kind: 'run', run, isInGroup: false, isPinned: true })),
-    ...rows.filter((row) => row.kind === 'group' || row.isInGroup || !ids.has(row.run.id)),
+    ...rows.filter((row) => row.kind !== 'run' || row.isInGroup || !ids.has(row.run.id)),
   ];
 }
 
-/** Groups in the order in which the table's order first meets them. */
-export function rowsOf(runs: readonly Run[], by: string, open: ReadonlySet<string>): Row[] {
-  if (!by) return runs.map((run) => ({ kind: 'run', run, isInGroup: false }));
-  const groups = new Map<string, Run[]>();
-  for (const run of runs) {
-    const name = groupName(run, by);
-    const members = groups.get(name);
-    if (members) members.push(run);
-    else groups.set(name, [run]);
-  }
-  return [...groups].flatMap(([name, members]): Row[] => {
+/** One row for each run; those that are not loaded yet have their places. */
+export function runRows(runs: readonly (Run | undefined)[]): Row[] {
+  return runs.map((run) => (run ? { kind: 'run', run, isInGroup: false } : ON_ITS_WAY));
+}
+
+/** Groups as the server orders them, and below the open ones the members that are loaded. */
+export function groupRows(
+  groups: readonly GroupFacts[],
+  open: ReadonlySet<string>,
+  members: ReadonlyMap<string, readonly Run[]>,
+): Row[] {
+  return groups.flatMap((facts): Row[] => {
+    const name = nameOfGroup(facts.values);
     const isOpen = open.has(name);
-    const head: GroupRow = { kind: 'group', name, runs: members, isOpen };
-    return isOpen
-      ? [head, ...members.map((run): RunRow => ({ kind: 'run', run, isInGroup: true }))]
-      : [head];
+    const head: GroupRow = { kind: 'group', name, facts, isOpen };
+    if (!isOpen) return [head];
+    const listed = members.get(name) ?? [];
+    const more = facts.runs - listed.length;
+    return [
+      head,
+      ...listed.map((run): RunRow => ({ kind: 'run', run, isInGroup: true })),
+      ...(listed.length > 0 && more > 0 ? [moreRow(more)] : []),
+    ];
   });
+}
+
+function moreRow(count: number): NoteRow {
+  return { kind: 'note', text: `${count.toLocaleString('en')} more: filter to see them` };
 }
 
 export type GroupCell =
@@ -66,20 +84,16 @@ export type GroupCell =
   | { kind: 'various'; count: number };
 
 /** What a group shows in a column: the one value, mean and deviation, or how many there are. */
-export function groupCell(runs: readonly Run[], column: string): GroupCell {
-  const cells = runs.map((run) => cellOf(run, column));
-  const known = cells.filter((c) => c !== undefined && c !== null && c !== '');
-  if (known.length === 0) return { kind: 'none' };
-  const distinct = new Set(known);
-  if (distinct.size === 1 && known.length === runs.length) return { kind: 'same', value: known[0] };
-  const numbers = known.filter((c): c is number => typeof c === 'number' && Number.isFinite(c));
-  if (numbers.length === known.length) {
-    const { mean, std, count } = statsOf(numbers);
-    return { kind: 'numbers', mean, std, count };
+export function groupCell(field: FieldSpread | undefined, runs: number): GroupCell {
+  if (!field || field.runs === 0) return { kind: 'none' };
+  if (field.values === 1 && field.runs === runs) return { kind: 'same', value: field.value };
+  if (field.count !== undefined) {
+    return {
+      kind: 'numbers',
+      mean: fromWire(field.mean),
+      std: fromWire(field.sd),
+      count: field.count,
+    };
   }
-  return { kind: 'various', count: distinct.size };
-}
-
-export function sortedValues(runs: readonly Run[], column: string): Cell[] {
-  return [...new Set(runs.map((run) => cellOf(run, column)))].sort(compareCells);
+  return { kind: 'various', count: field.values };
 }

@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest';
+import type { GroupFacts } from '../api/groups';
 import type { Run } from '../api/types';
-import { groupCell, groupName, rowsOf, withPinned } from './run_rows';
+import { groupCell, groupName, groupRows, runRows, withPinned } from './run_rows';
 import type { Row } from './run_rows';
 
-const run = (id: string, lr: number, loss: number): Run => ({
+const run = (id: string, lr: number): Run => ({
   project: 'p',
   id,
   name: id,
@@ -11,47 +12,56 @@ const run = (id: string, lr: number, loss: number): Run => ({
   created_us: 0,
   tags: [],
   config: { optimizer: { name: 'adam', lr } },
-  summary: { 'val/loss': { last: loss } },
+  summary: {},
 });
-const runs = [run('a', 0.1, 1), run('b', 0.01, 2), run('c', 0.1, 3)];
+const group = (value: number, runs: number): GroupFacts => ({
+  values: [value],
+  runs,
+  states: { finished: runs },
+  fields: {},
+});
+const runs = [run('a', 0.1), run('b', 0.01), run('c', 0.1)];
+const shown = (rows: Row[]) =>
+  rows.map((r) => (r.kind === 'group' ? `[${r.name}]` : r.kind === 'run' ? r.run.id : r.text));
 
-test('groups keep the order of the table', () => {
-  const rows = rowsOf(runs, 'config.optimizer.lr', new Set(['0.1']));
-  expect(rows.map((r) => (r.kind === 'group' ? `[${r.name}]` : r.run.id))).toEqual([
+test('groups keep their order, and open ones say how many members they do not list', () => {
+  const groups = [group(0.1, 2476), group(0.01, 1)];
+  const members = new Map([['0.1', [run('a', 0.1), run('c', 0.1)]]]);
+  expect(shown(groupRows(groups, new Set(['0.1']), members))).toEqual([
     '[0.1]',
     'a',
     'c',
+    '2,474 more: filter to see them',
     '[0.01]',
   ]);
 });
 
 test('two keys make one group name', () => {
-  expect(groupName(runs[0] ?? run('', 0, 0), 'config.optimizer.name,config.optimizer.lr')).toBe(
-    'adam / 0.1',
-  );
+  expect(groupName(run('a', 0.1), 'config.optimizer.name,config.optimizer.lr')).toBe('adam / 0.1');
 });
 
 test('a group shows mean and deviation, or the value all share', () => {
-  const members = [run('a', 0.1, 1), run('c', 0.1, 3)];
-  expect(groupCell(members, 'summary.val/loss')).toEqual({
+  expect(groupCell({ runs: 2, values: 2, count: 2, mean: 2, sd: 1.5 }, 2)).toEqual({
     kind: 'numbers',
     mean: 2,
-    std: Math.SQRT2,
+    std: 1.5,
     count: 2,
   });
-  expect(groupCell(members, 'config.optimizer.name')).toEqual({ kind: 'same', value: 'adam' });
-  expect(groupCell(members, 'config.nothing')).toEqual({ kind: 'none' });
+  expect(groupCell({ runs: 2, values: 1, value: 'adam' }, 2)).toEqual({
+    kind: 'same',
+    value: 'adam',
+  });
+  expect(groupCell({ runs: 1, values: 1, value: 'adam' }, 2)).toEqual({
+    kind: 'various',
+    count: 1,
+  });
+  expect(groupCell({ runs: 0, values: 0 }, 2)).toEqual({ kind: 'none' });
 });
 
 test('pinned runs come first and once, and stay in their groups too', () => {
   const [a, , c] = runs as [Run, Run, Run];
-  const shown = (rows: Row[]) => rows.map((r) => (r.kind === 'group' ? `[${r.name}]` : r.run.id));
-  expect(shown(withPinned([c], rowsOf(runs, '', new Set())))).toEqual(['c', 'a', 'b']);
-  expect(shown(withPinned([a], rowsOf(runs, 'config.optimizer.lr', new Set(['0.1']))))).toEqual([
-    'a',
-    '[0.1]',
-    'a',
-    'c',
-    '[0.01]',
-  ]);
+  expect(shown(withPinned([c], runRows([...runs, undefined])))).toEqual(['c', 'a', 'b', '']);
+  const members = new Map([['0.1', [a, c]]]);
+  const rows = groupRows([group(0.1, 2)], new Set(['0.1']), members);
+  expect(shown(withPinned([a], rows))).toEqual(['a', '[0.1]', 'a', 'c']);
 });

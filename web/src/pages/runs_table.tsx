@@ -6,7 +6,7 @@ import { useWindow } from '../ui/virtual_list';
 import { layoutOf, NAME } from './column_widths';
 import { HeadCell } from './head_cell';
 import type { Row } from './run_rows';
-import { GroupLine, RunLine } from './table_lines';
+import { GroupLine, NoteLine, RunLine } from './table_lines';
 import type { LineActions } from './table_lines';
 import type { SetView } from './use_view';
 
@@ -15,16 +15,19 @@ interface Props {
   view: View;
   setView: SetView;
   cursor: number;
-  colours: ReadonlyMap<string, string>; // by run id: those that are plotted
+  colours: ReadonlyMap<string, string>; // by run id or group: those that are plotted
   actions: LineActions;
+  onShow: (first: number, last: number) => void; // these rows are in view
 }
 
 const ROW = 26;
 
 /** Ten thousand rows, of which only those in view are drawn. */
-export function RunsTable({ rows, view, setView, cursor, colours, actions }: Props) {
+export function RunsTable(props: Props) {
+  const { rows, view, setView, cursor, colours, actions, onShow } = props;
   const box = useRef<HTMLDivElement>(null);
   const { first, last, pool } = useWindow(box, ROW, rows.length, ROW);
+  useEffect(() => onShow(first, last), [first, last]);
   // A row that comes takes the element of one that goes, and no element changes its place among
   // the others: scrolling writes texts and moves no nodes.
   const places = Array.from({ length: last - first }, (_, i) => first + i).sort(
@@ -72,13 +75,11 @@ export function RunsTable({ rows, view, setView, cursor, colours, actions }: Pro
               number: at + 1,
               isAtCursor: at === cursor,
             };
+            if (row.kind === 'note') {
+              return <NoteLine key={at % pool} text={row.text} top={at * ROW} number={at + 1} />;
+            }
             return row.kind === 'group' ? (
-              <GroupLine
-                key={at % pool}
-                row={row}
-                colour={colours.get(row.runs[0]?.id ?? '')}
-                {...shared}
-              />
+              <GroupLine key={at % pool} row={row} colour={colours.get(row.name)} {...shared} />
             ) : (
               <RunLine key={at % pool} row={row} colour={colours.get(row.run.id)} {...shared} />
             );
@@ -90,7 +91,7 @@ export function RunsTable({ rows, view, setView, cursor, colours, actions }: Pro
 }
 
 function runsOf(rows: readonly Row[]): Run[] {
-  return rows.slice(0, 200).flatMap((row) => (row.kind === 'run' ? row.run : row.runs));
+  return rows.slice(0, 200).flatMap((row) => (row.kind === 'run' ? row.run : []));
 }
 
 /** The same functions for as long as the table lives: a line is drawn again only for its data. */
@@ -100,6 +101,7 @@ function useStableActions(actions: LineActions): LineActions {
   return useMemo(
     () => ({
       plot: (ids) => current.current.plot(ids),
+      plotGroup: (name) => current.current.plotGroup(name),
       open: (group) => current.current.open(group),
       menu: (run, at) => current.current.menu(run, at),
     }),

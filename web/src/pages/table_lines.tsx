@@ -11,6 +11,7 @@ import type { GroupRow, RunRow } from './run_rows';
 
 export interface LineActions {
   plot: (ids: string[]) => void; // into the charts, or out of them
+  plotGroup: (name: string) => void;
   open: (group: string) => void;
   menu: (run: Run, at: HTMLElement) => void;
 }
@@ -112,11 +113,7 @@ function GroupLineView({
       onMouseLeave={() => (litRun.value = '')}
     >
       <div class="cell name" role="rowheader">
-        <PlotButton
-          colour={colour}
-          name={row.name}
-          onClick={() => actions.plot(row.runs.map((run) => run.id))}
-        />
+        <PlotButton colour={colour} name={row.name} onClick={() => actions.plotGroup(row.name)} />
         <button
           type="button"
           class={`fold ${row.isOpen ? 'open' : ''}`}
@@ -125,12 +122,12 @@ function GroupLineView({
         >
           <Icon name="chevron" size={11} />
           <span class="clip">{row.name}</span>
-          <span class="faint">{row.runs.length}</span>
+          <span class="faint">{row.facts.runs.toLocaleString('en')}</span>
         </button>
       </div>
       {columns.map((column) => (
         <div key={column} class={`cell clip ${numbers.has(column) ? 'num' : ''}`} role="gridcell">
-          <GroupCellView runs={row.runs} column={column} />
+          <GroupCellView facts={row.facts} column={column} />
         </div>
       ))}
     </div>
@@ -138,6 +135,17 @@ function GroupLineView({
 }
 
 export const GroupLine = memo(GroupLineView);
+
+/** A row that is on its way, or that says why there are no more. */
+export function NoteLine({ text, top, number }: { text: string; top: number; number: number }) {
+  return (
+    <div class="line note" role="row" aria-rowindex={number} aria-busy={!text} style={{ top }}>
+      <div class="cell name inner faint" role="rowheader">
+        {text}
+      </div>
+    </div>
+  );
+}
 
 interface PlotButtonProps {
   colour: string | undefined;

@@ -11,9 +11,9 @@ interface Props {
   view: View;
   setView: SetView;
   fields: Fields | undefined;
-  count: number;
-  total: number;
-  plotted: number;
+  count: number; // of runs that match
+  groups: number | undefined; // of groups, where there are any
+  plotted: number; // runs, or groups
   isLoading: boolean;
 }
 
@@ -34,7 +34,15 @@ const FACTS = [
 ];
 const GROUPS = ['group', 'job_type', 'user', 'host', 'state', 'sweep', 'source'];
 
-export function TableToolbar({ view, setView, fields, count, total, plotted, isLoading }: Props) {
+export function TableToolbar({
+  view,
+  setView,
+  fields,
+  count,
+  groups: groupCount,
+  plotted,
+  isLoading,
+}: Props) {
   const config = (fields?.config ?? []).map((key) => `config.${key}`);
   const summary = (fields?.summary ?? []).map((key) => `summary.${key}`);
   const labels = (fields?.labels ?? []).map((name) => `label.${name}`);
@@ -46,16 +54,14 @@ export function TableToolbar({ view, setView, fields, count, total, plotted, isL
       <span>
         <b>{isLoading ? '' : count.toLocaleString('en')}</b>
         <span class="faint">
-          {isLoading
-            ? 'loading runs'
-            : `${total > count ? ` of ${total.toLocaleString('en')}` : ''} runs, ${plotted} plotted`}
+          {isLoading ? 'loading runs' : ` runs${ofGroups(groupCount)}, ${plotted} plotted`}
         </span>
       </span>
-      {view.selected.length > 0 && (
+      {view.selected.length + view.groups.length > 0 && (
         <Button
           kind="plain"
-          label="Plot the first runs of the table again"
-          onClick={() => setView({ selected: [] })}
+          label="Plot what is plotted without a choice"
+          onClick={() => setView({ selected: [], groups: [] })}
         >
           <Icon name="close" /> choice
         </Button>
@@ -161,6 +167,10 @@ export function TableToolbar({ view, setView, fields, count, total, plotted, isL
       </span>
     </div>
   );
+}
+
+function ofGroups(count: number | undefined): string {
+  return count === undefined ? '' : ` in ${count.toLocaleString('en')} groups`;
 }
 
 function short(key: string): string {

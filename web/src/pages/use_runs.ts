@@ -1,28 +1,29 @@
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { ARCHIVED, loadRuns, searchRuns } from '../api/runs';
 import type { Fields } from '../api/fields';
 import type { SearchAnswer, SearchRequest } from '../api/runs';
 import { ApiError } from '../api/client';
 import type { Run } from '../api/types';
+import { quoteField } from '../lib/groups';
 import { useLive } from '../lib/live';
 import { withCondition } from '../lib/query_words';
-import { useResource } from '../lib/resource';
+import { toApiError } from '../lib/resource';
 import { DEFAULT_COLUMNS } from '../lib/view';
 import type { View } from '../lib/view';
+import { BLOCK, NO_PAGES, blocksOf, movesRuns, runsOf, withFresh } from './run_pages';
+import type { RunPages } from './run_pages';
 
-const MAX_RUNS = 10000;
-/** A list up to here is simply loaded again when something changes. */
-const SMALL_LIST = 500;
-const MAX_PATCHED = 200;
+const MAX_PATCHED = 100;
 
 export interface LoadedRuns {
-  runs: Run[];
+  runs: (Run | undefined)[]; // as many as match; undefined: not loaded yet
   total: number;
   warnings: string[];
   error: ApiError | undefined;
   isFirstLoad: boolean;
-  turn: number; // goes up when runs have new points
+  turn: number; // goes up when watched runs have new points
   reload: () => void;
+  show: (first: number, last: number) => void; // these rows are in view
 }
 
 const AUTO_METRICS = 2;
@@ -43,10 +44,12 @@ export function shownColumns(columns: string[], fields: Fields | undefined): str
 export function neededFields(view: View): string[] {
   const names = [...view.columns, view.order.replace(/^-/, ''), ...view.group.split(',')];
   if (view.colourBy !== 'run') names.push(view.colourBy);
-  return [...new Set(names.filter((name) => /^(config|summary|label)\./.test(name)))];
+  const keyed = names.filter((name) => /^(config|summary|label)\./.test(name));
+  return [...new Set(keyed)].map(quoteField);
 }
 
-function fullFilter(view: View): string {
+/** What the reader filters by, and that archived runs are out of sight. */
+export function fullFilter(view: View): string {
   return view.archived ? view.filter : withCondition(view.filter, `tag != "${ARCHIVED}"`);
 }
 
@@ -66,43 +69,103 @@ export async function searchView(
   }
 }
 
-/** The runs of the table, kept up to date by the server's events; nothing until it is ready. */
-export function useRuns(project: string, view: View, isReady: boolean): LoadedRuns {
-  const fields = neededFields(view);
-  const request = { project, order: [view.order], limit: MAX_RUNS, fields };
+/** An order as the server takes it. */
+export function orderOf(view: View): string[] {
+  const column = view.order.replace(/^-/, '');
+  return [view.order.startsWith('-') ? `-${quoteField(column)}` : quoteField(column)];
+}
+
+/**
+ * The runs of the table, of which only those in view are loaded, kept up to date by the server's
+ * events; nothing until it is ready. `watched`: ids whose new points the charts want.
+ */
+export function useRuns(
+  project: string,
+  view: View,
+  isReady: boolean,
+  watched: { current: ReadonlySet<string> },
+): LoadedRuns {
+  const request = { project, order: orderOf(view), fields: neededFields(view) };
   const key = isReady ? JSON.stringify([request, fullFilter(view)]) : '';
-  const found = useResource<SearchAnswer>(key, (signal) => searchView(view, request, signal));
-  const [fresh, setFresh] = useState<ReadonlyMap<string, Run>>(new Map());
+  const [pages, setPages] = useState<RunPages>(NO_PAGES);
+  const [error, setError] = useState<ApiError>();
   const [turn, setTurn] = useState(0);
-  useEffect(() => setFresh(new Map()), [found.data]);
-  const known = useRef(new Set<string>());
-  known.current = useMemo(() => new Set(found.data?.runs.map((run) => run.id)), [found.data]);
+  const inView = useRef<number[]>([0]);
+  const now = useRef({ key, view, request, pages, control: new AbortController() });
+  Object.assign(now.current, { key, view, request, pages });
+
+  /** Loads blocks: in place of all that were there, or beside them. */
+  const load = useCallback((blocks: number[], isAnew: boolean) => {
+    const { key: asked, view: shown, request: wanted } = now.current;
+    if (!asked || blocks.length === 0) return;
+    if (isAnew) {
+      now.current.control.abort();
+      now.current.control = new AbortController();
+    }
+    const { signal } = now.current.control;
+    const pieces = blocks.map(async (block): Promise<[number, SearchAnswer]> => {
+      const page = { ...wanted, limit: BLOCK, offset: block * BLOCK };
+      return [block, await searchView(shown, page, signal)];
+    });
+    void Promise.all(pieces).then(
+      (answers) => {
+        if (signal.aborted) return;
+        setError(undefined);
+        setPages((old) => joined(isAnew ? NO_PAGES : old, asked, answers));
+      },
+      (cause: unknown) => {
+        if (!signal.aborted) setError(toApiError(cause));
+      },
+    );
+  }, []);
+  useEffect(() => load(inView.current, true), [key]);
+  const reload = useCallback(() => load(inView.current, true), []);
+  const show = useCallback((first: number, last: number) => {
+    inView.current = blocksOf(first, last);
+    const { pages: known } = now.current;
+    if (known.key !== '')
+      load(
+        inView.current.filter((at) => !known.blocks.has(at)),
+        false,
+      );
+  }, []);
 
   useLive(project, (changes) => {
-    setTurn((n) => n + 1);
     const ids = [...changes.ids];
-    const isKnown = ids.every((id) => known.current.has(id));
-    const isSmall = known.current.size <= SMALL_LIST;
-    if (changes.everything || !isKnown || isSmall || ids.length > MAX_PATCHED) {
-      found.reload();
+    if (changes.everything || ids.some((id) => watched.current.has(id))) setTurn((n) => n + 1);
+    const isMoved = movesRuns(changes.what, view.order, view.filter);
+    if (changes.everything || isMoved || ids.length > MAX_PATCHED) {
+      reload();
       return;
     }
-    void loadRuns(project, ids).then((runs) =>
-      setFresh((old) => new Map([...old, ...runs.map((run) => [run.id, run] as const)])),
+    const shown = new Set(inView.current.flatMap((at) => pages.blocks.get(at) ?? []).map(idOf));
+    const stale = ids.filter((id) => shown.has(id));
+    if (stale.length === 0) return;
+    void loadRuns(project, stale, undefined, { fields: request.fields }).then((runs) =>
+      setPages((old) => withFresh(old, runs)),
     );
   });
 
-  const runs = useMemo(
-    () => (found.data?.runs ?? []).map((run) => fresh.get(run.id) ?? run),
-    [found.data, fresh],
-  );
+  const runs = useMemo(() => runsOf(pages), [pages]);
+  const isFirstLoad = pages.key === '' && error === undefined;
   return {
     runs,
-    total: found.data?.total ?? 0,
-    warnings: found.data?.warnings ?? [],
-    error: found.error,
-    isFirstLoad: found.data === undefined && (found.isLoading || !isReady),
+    total: pages.total,
+    warnings: pages.warnings,
+    error,
+    isFirstLoad,
     turn,
-    reload: found.reload,
+    reload,
+    show,
   };
+}
+
+function idOf(run: Run): string {
+  return run.id;
+}
+
+function joined(old: RunPages, key: string, answers: [number, SearchAnswer][]): RunPages {
+  const { total = 0, warnings = [] } = answers[0]?.[1] ?? {};
+  const blocks = new Map([...old.blocks, ...answers.map(([at, { runs }]) => [at, runs] as const)]);
+  return { key, total, warnings, blocks };
 }

@@ -11,13 +11,14 @@ interface Scene {
   view: View;
   setView: SetView;
   plot: (ids: string[]) => void;
+  plotGroup: (name: string) => void;
   fold: (group: string) => void;
 }
 
 const PAGE = 15;
 
 /** The keys of the runs table; returns the row the cursor is on (-1: none yet). */
-export function useTableKeys({ rows, view, setView, plot, fold }: Scene): number {
+export function useTableKeys({ rows, view, setView, plot, plotGroup, fold }: Scene): number {
   const [cursor, setCursor] = useState(-1);
   useEffect(() => {
     if (cursor >= rows.length) setCursor(rows.length - 1);
@@ -39,10 +40,15 @@ export function useTableKeys({ rows, view, setView, plot, fold }: Scene): number
       keys: 'x',
       does: 'plot the row, or take it out',
       run: () => {
-        if (row) plot(row.kind === 'run' ? [row.run.id] : row.runs.map((run) => run.id));
+        if (row?.kind === 'run') plot([row.run.id]);
+        if (row?.kind === 'group') plotGroup(row.name);
       },
     },
-    { keys: 'X', does: 'plot none', run: () => setView({ selected: [NONE] }) },
+    {
+      keys: 'X',
+      does: 'plot none',
+      run: () => setView(view.group ? { groups: [NONE] } : { selected: [NONE] }),
+    },
     { keys: 'Enter', does: 'open the run', run: open },
     { keys: '/', does: 'filter runs', run: () => focus('filter') },
     { keys: 'e', does: 'find charts', run: () => focus('find-charts') },

@@ -3,6 +3,7 @@ import type { Run } from '../../api/types';
 import { flatten, plain } from '../../lib/flatten';
 import { formatNumber, fromWire } from '../../lib/numbers';
 import { linkTo } from '../../lib/router';
+import { RunMark } from '../../ui/run_mark';
 
 const MAX_RUNS = 40;
 
@@ -36,6 +37,7 @@ export function ConfigDiff({ runs }: { runs: Run[] }) {
               <th>key</th>
               {shown.map((run) => (
                 <th key={run.id}>
+                  <RunMark id={run.id} />
                   <a href={linkTo(['p', run.project, 'run', run.id])}>{run.name || run.id}</a>
                 </th>
               ))}

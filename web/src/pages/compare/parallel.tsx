@@ -7,6 +7,7 @@ import { linkTo, route, setQuery } from '../../lib/router';
 import { Icon } from '../../ui/icon';
 import { KeyPicker } from '../../ui/key_picker';
 import { Menu } from '../../ui/menu';
+import { RunMark } from '../../ui/run_mark';
 import { formatCell } from '../cell';
 import type { CompareProps } from './compare_page';
 
@@ -125,6 +126,7 @@ export function Parallel({
                 onMouseLeave={() => (litRun.value = '')}
               >
                 <td>
+                  <RunMark id={run.id} />
                   <a href={linkTo(['p', run.project, 'run', run.id])}>{run.name || run.id}</a>
                 </td>
                 {columns.map((column) => (

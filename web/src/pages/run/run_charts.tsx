@@ -3,7 +3,7 @@ import type { MetricFacts, Run } from '../../api/types';
 import { ChartPane } from '../../charts/chart_pane';
 import { ChartToolbar } from '../../charts/chart_toolbar';
 import type { PlotRun } from '../../charts/drawing';
-import { assignColours, colourAt } from '../../lib/colours';
+import { colourOf } from '../../lib/colours';
 import { useKeys } from '../../lib/keys';
 import { isDark } from '../../lib/theme';
 import { useView } from '../use_view';
@@ -19,8 +19,12 @@ interface Props {
 /** The run as it counts, one attempt of it, or every attempt as a line of its own. */
 function linesOf(run: Run, choice: string, isDark: boolean): PlotRun[] {
   const { project, id } = run;
-  const slot = assignColours([id]).get(id) ?? 0;
-  const line = (by: number) => ({ project, id, colour: colourAt(slot + by, isDark), group: '' });
+  // The run's own colour, and others for its other attempts.
+  const line = (by: number) => ({
+    project,
+    id,
+    colour: colourOf(by > 0 ? `${id}@${by}` : id, isDark),
+  });
   const name = run.name || id;
   if (choice === EACH) {
     return Array.from({ length: run.attempt ?? 1 }, (_, i) => ({
