@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "server/api.h"
+#include "store/portfolios.h"
 
 namespace kedge::server {
 namespace {
@@ -56,13 +57,37 @@ Result<Response> list_artifacts(const Api& api, const Request& request) {
   return json_response(dump({{"artifacts", std::move(list)}}));
 }
 
+// What is linked into a collection of this name, newest first. A collection's versions are versions
+// of other artifacts under numbers of its own.
+Result<nlohmann::json> list_links(const Api& api, const Request& request) {
+  const store::Portfolios portfolios(api.store);
+  const auto collection =
+      KEDGE_TRY(portfolios.find(request.parameter("project"), request.parameter("name")));
+  nlohmann::json links = nlohmann::json::array();
+  if (!collection) {
+    return links;
+  }
+  for (const store::PortfolioMember& member : KEDGE_TRY(portfolios.members(collection->id))) {
+    if (check_project(request.caller, member.project, request.caller.run)) {
+      links.push_back({{"version", fmt::format("v{}", member.index)},
+                       {"aliases", member.aliases},
+                       {"source",
+                        {{"project", member.project},
+                         {"name", member.name},
+                         {"version", fmt::format("v{}", member.version)}}}});
+    }
+  }
+  return links;
+}
+
 Result<Response> list_versions(const Api& api, const Request& request) {
   nlohmann::json list = nlohmann::json::array();
   for (const store::ArtifactVersion& version :
        KEDGE_TRY(api.artifacts.versions(request.parameter("project"), request.parameter("name")))) {
     list.push_back(render_artifact_version(version));
   }
-  return json_response(dump({{"versions", std::move(list)}}));
+  return json_response(
+      dump({{"versions", std::move(list)}, {"links", KEDGE_TRY(list_links(api, request))}}));
 }
 
 Result<Response> get_artifact_version(const Api& api, const Request& request) {

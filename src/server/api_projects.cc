@@ -12,7 +12,8 @@ namespace {
 constexpr std::int64_t kMaxFields = 100'000;
 
 nlohmann::json render_project(const store::Project& project) {
-  return {{"name", project.name},
+  return {{"id", project.id},
+          {"name", project.name},
           {"run_count", project.run_count},
           {"running_count", project.running_count},
           {"last_us", project.last_us},

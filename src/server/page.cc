@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "core/http_client.h"
 #include "server/embedded.h"
 #include "server/internal/decompress.h"
 
@@ -28,6 +29,30 @@ const EmbeddedFile* find_file(std::string_view path) {
   return found != files.end() && found->path == path ? &*found : nullptr;
 }
 
+// "/lab/mnist/runs/a?x=1" becomes "../../../#/at/lab/mnist/runs/a?x=1": what is behind '#' is the
+// page's to read. Relative, so that it holds behind a proxy that puts the server under a path.
+Response redirect_to_page(const Request& request) {
+  std::string up = "./";
+  std::string place;
+  std::string_view rest = std::string_view(request.path).substr(1);
+  for (bool is_last = false; !is_last;) {
+    const auto slash = rest.find('/');
+    is_last = slash == std::string_view::npos;
+    place += "/" + encode_url_part(rest.substr(0, slash));
+    up += is_last ? "" : "../";
+    rest.remove_prefix(is_last ? rest.size() : slash + 1);
+  }
+  char separator = '?';
+  for (const auto& [name, value] : request.query) {
+    place += fmt::format("{}{}={}", separator, encode_url_part(name), encode_url_part(value));
+    separator = '&';
+  }
+  Response response;
+  response.status = 302;
+  response.headers.add("Location", fmt::format("{}#/at{}", up, place));
+  return response;
+}
+
 }  // namespace
 
 Result<Response> page_response(const Request& request) {
@@ -36,10 +61,10 @@ Result<Response> page_response(const Request& request) {
     return error_response(404, "there is nothing at this address",
                           "GET /api/v1/openapi.json lists what there is");
   }
-  const EmbeddedFile* file = find_file(path);
+  const EmbeddedFile* file = find_file(path.empty() ? "index.html" : path);
   const bool is_asset = file != nullptr && path.starts_with("assets/");
-  if (file == nullptr && !path.starts_with("assets/")) {
-    file = find_file("index.html");
+  if (file == nullptr && !path.empty() && !path.starts_with("assets/")) {
+    return redirect_to_page(request);
   }
   Response response;
   if (file == nullptr) {

@@ -5,10 +5,8 @@
 #include <string_view>
 #include <utility>
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "core/http_client.h"
 #include "core/log.h"
 #include "graphql/document.h"
 #include "graphql/execute.h"
@@ -102,16 +100,6 @@ void add(server::Router& router, const std::shared_ptr<const Dialect>& dialect, 
   });
 }
 
-// The addresses that clients print lead to the page.
-Result<Response> show_run(const Call& call) {
-  Response response;
-  response.status = 302;
-  response.headers.add(
-      "Location", fmt::format("/#/p/{}/run/{}", encode_url_part(call.request.parameter("project")),
-                              encode_url_part(call.request.parameter("run"))));
-  return response;
-}
-
 }  // namespace
 
 void add_routes(server::Router& router, const server::Api& api, OtherDialect other) {
@@ -141,8 +129,6 @@ void add_routes(server::Router& router, const server::Api& api, OtherDialect oth
   add(router, dialect, Method::Get,
       "/artifactsV2/{region}/{entity}/{project}/{collection}/{birth}/{digest}/{name}", {},
       get_by_digest);
-  add(router, dialect, Method::Get, "/{entity}/{project}/runs/{run}",
-      {.role = server::Role::None, .is_scoped = true}, show_run);
 }
 
 }  // namespace kedge::wandb

@@ -1,5 +1,6 @@
 // All journeys, in the order in which they are walked: some look at what those before them left.
 import { access } from './journeys/access.mjs';
+import { addresses } from './journeys/addresses.mjs';
 import { artifacts } from './journeys/artifacts.mjs';
 import { charts } from './journeys/charts.mjs';
 import { compare } from './journeys/compare.mjs';
@@ -18,5 +19,6 @@ export const journeys = {
   ...sweeps,
   ...artifacts,
   ...access,
+  ...addresses,
   ...outage,
 };

@@ -1,4 +1,4 @@
-import { apiUrl, callApi, filePath } from './client';
+import { apiUrl, callApi, filePath, runPath } from './client';
 import type { Json, RunFile, RunRef } from './types';
 
 export interface ArtifactFacts {
@@ -11,6 +11,7 @@ export interface ArtifactFacts {
 }
 
 export interface ArtifactVersion {
+  project: string;
   name: string;
   type: string;
   version: string;
@@ -23,6 +24,23 @@ export interface ArtifactVersion {
   files?: (RunFile & { reference?: string })[];
   made_by?: (RunRef & { name?: string }) | null;
   used_by?: (RunRef & { name?: string })[];
+}
+
+/** A version of another artifact in a collection, under a number of the collection's own. */
+export interface ArtifactLink {
+  version: string;
+  aliases: string[];
+  source: { project: string; name: string; version: string };
+}
+
+export interface VersionsAnswer {
+  versions: ArtifactVersion[];
+  links: ArtifactLink[];
+}
+
+export interface RunArtifacts {
+  made: ArtifactVersion[];
+  used: ArtifactVersion[];
 }
 
 export interface LineageNode {
@@ -42,7 +60,11 @@ export interface Lineage {
 }
 
 /** Where a file of a version is downloaded. */
-export function artifactFileUrl(project: string, version: ArtifactVersion, file: string): string {
+export function artifactFileUrl(
+  project: string,
+  version: { name: string; version: string },
+  file: string,
+): string {
   return apiUrl(`${path(project, version.name, version.version)}/files/${filePath(file)}`);
 }
 
@@ -61,9 +83,12 @@ export async function loadVersions(
   project: string,
   name: string,
   signal?: AbortSignal,
-): Promise<ArtifactVersion[]> {
-  const answer = await callApi<{ versions: ArtifactVersion[] }>(path(project, name), { signal });
-  return answer.versions;
+): Promise<VersionsAnswer> {
+  return callApi<VersionsAnswer>(path(project, name), { signal });
+}
+
+export async function loadRunArtifacts(run: RunRef, signal?: AbortSignal): Promise<RunArtifacts> {
+  return callApi<RunArtifacts>(runPath(run, 'artifacts'), { signal });
 }
 
 export async function loadVersion(

@@ -53,6 +53,7 @@ export interface Run {
 }
 
 export interface Project {
+  id: number; // MLflow's experiment_id
   name: string;
   run_count: number;
   running_count: number;

@@ -5,6 +5,7 @@ import { AlertsPage } from './alerts_page';
 import { ArtifactPage } from './artifacts/artifact_page';
 import { ArtifactsPage } from './artifacts/artifacts_page';
 import { ComparePage } from './compare/compare_page';
+import { ForeignPage } from './foreign_page';
 import { ModelPage } from './models/model_page';
 import { ModelsPage } from './models/models_page';
 import { Projects } from './projects';
@@ -19,6 +20,9 @@ export function PageOf({ path }: { path: string[] }) {
   if (first === undefined) return <Projects />;
   if (first === 'settings') return <SettingsPage />;
   if (first === 'admin') return <AdminPage tab={project || 'users'} />;
+  if (first === 'at' || first === 'experiments' || first === 'models') {
+    return <ForeignPage key={path.join('/')} path={path} />;
+  }
   if (first === 'p' && project) {
     switch (page) {
       case 'runs':

@@ -6,6 +6,7 @@ import { formatAgo, formatBytes } from '../../lib/numbers';
 import { useResource } from '../../lib/resource';
 import { linkTo } from '../../lib/router';
 import { ErrorNote } from '../../ui/error_note';
+import { Collection } from './collection';
 import { VersionFacts } from './version_facts';
 
 interface Props {
@@ -19,21 +20,23 @@ export function ArtifactPage({ project, name, version }: Props) {
   const versions = useResource(`${project}/${name}`, (signal) =>
     loadVersions(project, name, signal),
   );
-  const chosen = version || (versions.data?.[0]?.version ?? '');
+  const links = versions.data?.links ?? [];
+  const chosen = links.length > 0 ? '' : version || (versions.data?.versions[0]?.version ?? '');
   const key = chosen ? `${project}/${name}/${chosen}` : '';
   const detail = useResource(key, (signal) => loadVersion(project, name, chosen, signal));
   const lineage = useResource(key, (signal) => loadLineage(project, name, chosen, signal));
   if (versions.error && !versions.data) {
     return <ErrorNote error={versions.error} onRetry={versions.reload} />;
   }
+  if (links.length > 0) return <Collection name={name} links={links} />;
   return (
     <div class="scroll">
       <div class="artifact">
         <nav aria-label="Versions">
           <h1>{name}</h1>
-          <p class="muted">{versions.data?.[0]?.type}</p>
+          <p class="muted">{versions.data?.versions[0]?.type}</p>
           <ol class="versions">
-            {versions.data?.map((v) => (
+            {versions.data?.versions.map((v) => (
               <li key={v.version}>
                 <a
                   href={linkTo(['p', project, 'artifacts', name, v.version])}
