@@ -266,6 +266,26 @@ Result<Response> get_lineage(const Api& api, const Request& request) {
       dump({{"nodes", std::move(nodes)}, {"edges", std::move(edges)}, {"cut", lineage.is_cut}}));
 }
 
+// Without those of projects that the caller may not see.
+nlohmann::json render_visible(const Request& request,
+                              const std::vector<store::ArtifactVersion>& versions) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const store::ArtifactVersion& version : versions) {
+    if (check_project(request.caller, version.project, request.caller.run)) {
+      list.push_back(render_artifact_version(version));
+    }
+  }
+  return list;
+}
+
+Result<Response> list_run_artifacts(const Api& api, const Request& request) {
+  const store::RunKey key = run_key(request);
+  KEDGE_TRY(api.store.find_run(key));
+  const store::RunArtifacts found = KEDGE_TRY(api.artifacts.of_run(key));
+  return json_response(dump({{"made", render_visible(request, found.made)},
+                             {"used", render_visible(request, found.used)}}));
+}
+
 }  // namespace
 
 void add_artifact_routes(Router& router, const Api& api) {
@@ -289,6 +309,7 @@ void add_artifact_routes(Router& router, const Api& api) {
   add(Method::Post, version + "/use", write, use_version);
   add(Method::Get, version + "/lineage", {}, get_lineage);
   add(Method::Get, version + "/files/{path...}", {}, get_artifact_file);
+  add(Method::Get, "/api/v1/runs/{project}/{id}/artifacts", {}, list_run_artifacts);
 }
 
 }  // namespace kedge::server

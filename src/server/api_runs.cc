@@ -1,3 +1,6 @@
+#include <cstdint>
+#include <sstream>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
@@ -25,10 +28,41 @@ Result<Response> search_runs(const Api& api, const Request& request) {
                                    answer.total, dump(answer.warnings)));
 }
 
+// A small file of the run; empty when there is none, or its bytes have not come yet.
+Result<std::string> read_small_file(const Api& api, const store::RunKey& key, const char* path) {
+  constexpr std::uint64_t kMaxSmallBytes = 1U << 20U;
+  const auto file = KEDGE_TRY(api.store.find_file(key, path));
+  if (!file || file->size == 0 || file->size > kMaxSmallBytes ||
+      !KEDGE_TRY(api.blobs.find_size(file->digest))) {
+    return "";
+  }
+  return api.blobs.read_all(file->digest, {.size = file->size});
+}
+
+// W&B's client sends the environment as two files: the machine as JSON, the packages as pip has
+// them.
+Result<nlohmann::json> read_environment_files(const Api& api, const store::RunKey& key) {
+  const std::string machine = KEDGE_TRY(read_small_file(api, key, "wandb-metadata.json"));
+  nlohmann::json environment = nlohmann::json::parse(machine, nullptr, false);
+  if (!environment.is_object()) {
+    environment = nlohmann::json::object();
+  }
+  std::istringstream packages(KEDGE_TRY(read_small_file(api, key, "requirements.txt")));
+  for (std::string line; std::getline(packages, line);) {
+    if (const auto mark = line.find("=="); mark != std::string::npos) {
+      environment["packages"][line.substr(0, mark)] = line.substr(mark + 2);
+    }
+  }
+  return environment;
+}
+
 Result<Response> get_run(const Api& api, const Request& request) {
   const store::RunKey key = run_key(request);
   nlohmann::json json = store::render_run(KEDGE_TRY(api.store.find_run(key)));
   json["environment"] = KEDGE_TRY(api.store.find_environment(key));
+  if (json["environment"].empty()) {
+    json["environment"] = KEDGE_TRY(read_environment_files(api, key));
+  }
   return json_response(dump(json));
 }
 

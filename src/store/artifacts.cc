@@ -2,6 +2,9 @@
 
 #include <mutex>
 #include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -179,6 +182,37 @@ Result<std::vector<RunKey>> Artifacts::users(const ArtifactVersion& version) con
           found.push_back({.project = row.string(0), .id = row.string(1)});
           return {};
         });
+  }));
+  return found;
+}
+
+Result<RunArtifacts> Artifacts::of_run(const RunKey& run) const {
+  const auto read = [&](Database& database,
+                        std::string_view which) -> Result<std::vector<ArtifactVersion>> {
+    std::vector<std::tuple<std::string, std::string, std::string>> names;
+    KEDGE_TRY(database.query(which, {run.id, run.project}, [&](const SqlRow& row) -> Result<void> {
+      names.emplace_back(row.string(0), row.string(1), std::to_string(row.integer(2)));
+      return {};
+    }));
+    std::vector<ArtifactVersion> versions;
+    for (const auto& [project, name, version] : names) {
+      versions.push_back(KEDGE_TRY(find_version(database, project, name, version)).version);
+    }
+    return versions;
+  };
+  RunArtifacts found;
+  KEDGE_TRY(store_.read([&](Database& database) -> Result<void> {
+    found.made = KEDGE_TRY(
+        read(database,
+             "SELECT a.project, a.name, v.version FROM artifact_versions v"
+             " JOIN artifacts a ON a.id = v.artifact WHERE v.made_by = $1 AND v.made_in = $2"
+             " ORDER BY v.id"));
+    found.used = KEDGE_TRY(
+        read(database,
+             "SELECT a.project, a.name, v.version FROM artifact_uses u"
+             " JOIN artifact_versions v ON v.id = u.version JOIN artifacts a ON a.id = v.artifact"
+             " WHERE u.run_id = $1 AND u.project = $2 ORDER BY u.time_us, v.id"));
+    return {};
   }));
   return found;
 }

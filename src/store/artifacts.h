@@ -83,6 +83,12 @@ struct LineageNode {
   std::int64_t version = 0;  // of an artifact
 };
 
+// What a run made and what it used, in the order in which that happened.
+struct RunArtifacts {
+  std::vector<ArtifactVersion> made = {};
+  std::vector<ArtifactVersion> used = {};
+};
+
 struct LineageEdge {
   std::size_t from = 0;  // places in Lineage::nodes; from a run to what it made, from an
   std::size_t to = 0;    // artifact to a run that used it
@@ -109,6 +115,7 @@ class Artifacts {
                                const std::string& word) const;
   Result<std::vector<ArtifactFile>> files(const ArtifactVersion& version) const;
   Result<std::vector<RunKey>> users(const ArtifactVersion& version) const;
+  Result<RunArtifacts> of_run(const RunKey& run) const;
 
   // Usage for names and paths nobody should have: empty, absolute, "..", twice.
   Result<CommitAnswer> commit(const ArtifactDraft& draft, std::int64_t now_us);

@@ -149,6 +149,13 @@ TEST_P(ArtifactsTest, lineage_goes_both_ways) {
   ASSERT_TRUE(artifacts_->use(set, {"p", "train"}, 2));
   ASSERT_TRUE(artifacts_->use(weights, {"q", "evaluate"}, 3));
 
+  const auto of_train = artifacts_->of_run({"p", "train"});
+  ASSERT_TRUE(of_train);
+  ASSERT_EQ(of_train->made.size(), 1U);
+  EXPECT_EQ(of_train->made[0].name, "weights");
+  ASSERT_EQ(of_train->used.size(), 1U) << "used twice, and one version all the same";
+  EXPECT_EQ(of_train->used[0].name, "data");
+
   const auto found = artifacts_->lineage(
       {.kind = LineageNode::Kind::Artifact, .project = "p", .name = "weights", .version = 0});
   ASSERT_TRUE(found);

@@ -272,6 +272,7 @@ Result<std::vector<Attempt>> Store::list_attempts(const RunKey& key) const {
     attempts = KEDGE_TRY(read_attempts(database, entry->row));
     return {};
   }));
+  settle_attempts(attempts, entry->facts);
   return attempts;
 }
 

@@ -208,6 +208,11 @@ Result<std::int64_t> find_step_before(RowTable& table, RowStream stream, std::ui
 Result<void> begin_attempt(Store::Impl& store, Database& database, LiveRun& run,
                            std::int64_t from_step, std::int64_t now_us) {
   const RunFacts& facts = store.change(run, kChangedFacts).facts;
+  std::vector<Attempt> before = KEDGE_TRY(read_attempts(database, run.row));
+  settle_attempts(before, facts);
+  if (!before.empty()) {  // how it ended is forgotten when the run is running again
+    KEDGE_TRY(write_attempt(database, run.row, before.back()));
+  }
   Attempt attempt{.number = facts.attempt + 1, .host = facts.host, .started_us = now_us};
   attempt.from_step = from_step;
   KEDGE_TRY(store.add_attempt(database, run, attempt));
@@ -233,6 +238,24 @@ void add_row_values(Store::Impl& store, LiveRun& run, const HistoryRow& row, Met
   }
 }
 
+// Alerts come at once and rows in bundles: an alert's step is that of the last row before it.
+Result<void> place_alerts(Database& database, const LiveRun& run, const RowBatch& batch) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> alerts;  // row number, time
+  KEDGE_TRY(database.query("SELECT id, time_us FROM records WHERE run = $1 AND type = 'alert'",
+                           {run.row}, [&](const SqlRow& row) -> Result<void> {
+                             alerts.emplace_back(row.integer(0), row.integer(1));
+                             return {};
+                           }));
+  for (const auto& [id, time_us] : alerts) {
+    std::int64_t step = -1;
+    for (const HistoryRow& row : batch.rows) {
+      step = row.time_us <= time_us ? std::max(step, row.step) : step;
+    }
+    KEDGE_TRY(database.run("UPDATE records SET step = $2 WHERE id = $1 AND step < $2", {id, step}));
+  }
+  return {};
+}
+
 Result<void> take_rows(Store::Impl& store, Database& database, LiveRun& run, const RowBatch& batch,
                        std::size_t known) {
   const auto kind = batch.stream == RowStream::History ? MetricKind::Metric : MetricKind::System;
@@ -246,6 +269,9 @@ Result<void> take_rows(Store::Impl& store, Database& database, LiveRun& run, con
       KEDGE_TRY(write_record(database, run.row, record));
       store.change(run, kChangedRecords);
     }
+  }
+  if (kind == MetricKind::Metric) {
+    KEDGE_TRY(place_alerts(database, run, batch));
   }
   return RowTable(database, run.row, batch.stream).append(std::move(pack));
 }

@@ -168,5 +168,41 @@ TEST_P(TranscriptTest, documents_are_replaced_and_go_with_the_run) {
   EXPECT_EQ(*transcript().find_document(key, "wandb.config"), std::nullopt);
 }
 
+TEST_P(TranscriptTest, an_alert_is_at_the_step_of_the_last_row_before_it) {
+  const RunKey key = make_run("r1");
+  const auto alert_at = [&](const char* title, std::int64_t time_us) {
+    ASSERT_TRUE(store_->add_records(
+        key, {{.type = "alert", .key = title, .step = -1, .time_us = time_us, .body = {}}}, kNow));
+  };
+  alert_at("early", kNow - 1);
+  alert_at("late", kNow + 12);
+  put(key, 0, {row(0, 1), row(10, 2), row(20, 3)});  // row N is at kNow + N
+  const auto steps = [&] {
+    std::vector<std::int64_t> found;
+    for (const Record& record : store_->read_records(key, {.type = "alert"})->records) {
+      found.push_back(record.step);
+    }
+    return found;
+  };
+  EXPECT_THAT(steps(), ElementsAre(-1, 10));
+  put(key, 3, {row(30, 4)});
+  EXPECT_THAT(steps(), ElementsAre(-1, 10));
+}
+
+TEST_P(TranscriptTest, an_attempt_that_nobody_ended_is_in_the_state_of_its_run) {
+  const RunKey key = make_run("r1");
+  put(key, 0, {row(0, 1), row(1, 2)});
+  ASSERT_TRUE(store_->patch_run(key, {.state = RunState::Failed}, kNow + 5));
+  ASSERT_EQ(store_->list_attempts(key)->size(), 1U);
+  EXPECT_EQ(store_->list_attempts(key)->at(0).state, "failed");
+  EXPECT_EQ(store_->list_attempts(key)->at(0).ended_us, kNow + 5);
+  ASSERT_TRUE(transcript().rewind(key, 0, kNow + 6));
+  ASSERT_TRUE(store_->patch_run(key, {.state = RunState::Finished}, kNow + 9));
+  const auto attempts = store_->list_attempts(key);
+  ASSERT_EQ(attempts->size(), 2U);
+  EXPECT_EQ(attempts->at(0).state, "failed") << "how it ended is still known";
+  EXPECT_EQ(attempts->at(1).state, "finished");
+}
+
 }  // namespace
 }  // namespace kedge::store

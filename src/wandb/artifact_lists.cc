@@ -53,19 +53,10 @@ Result<Value> map_client_id(const Call& call, const Args& args) {
 
 // What a run made, or used.
 Result<std::vector<ArtifactNode>> artifacts_of(const RunNode& run, bool is_output) {
-  const store::LineageNode start{
-      .kind = store::LineageNode::Kind::Run, .project = run.key().project, .name = run.key().id};
-  const store::Lineage lineage = KEDGE_TRY(run.call().api.artifacts.lineage(start, 1000));
+  const store::RunArtifacts artifacts = KEDGE_TRY(run.call().api.artifacts.of_run(run.key()));
   std::vector<ArtifactNode> found;
-  for (const store::LineageEdge& edge : lineage.edges) {
-    const std::size_t here = is_output ? edge.from : edge.to;
-    const store::LineageNode& other = lineage.nodes[is_output ? edge.to : edge.from];
-    if (here == 0 && other.kind == store::LineageNode::Kind::Artifact) {
-      found.push_back(
-          KEDGE_TRY(make_artifact(run.call(), run.entity(),
-                                  KEDGE_TRY(run.call().api.artifacts.find(
-                                      other.project, other.name, std::to_string(other.version))))));
-    }
+  for (const store::ArtifactVersion& version : is_output ? artifacts.made : artifacts.used) {
+    found.push_back(KEDGE_TRY(make_artifact(run.call(), run.entity(), version)));
   }
   return found;
 }

@@ -284,7 +284,7 @@ Result<Value> notify(const Call& call, const Args& args) {
   }
   const auto facts = call.api.store.find_facts(key);
   store::Record alert{.type = "alert", .key = title, .body = {}};
-  alert.step = facts ? facts->last_step.value_or(0) : 0;
+  alert.step = facts ? facts->last_step.value_or(-1) : -1;  // the rows to come may know better
   alert.time_us = call.now_us();
   alert.attempt = facts ? facts->attempt : 1;
   alert.body = {{"title", title},

@@ -9,6 +9,7 @@ import { outage } from './journeys/outage.mjs';
 import { run } from './journeys/run.mjs';
 import { runs } from './journeys/runs.mjs';
 import { sweeps } from './journeys/sweeps.mjs';
+import { wandbRuns } from './journeys/wandb_runs.mjs';
 
 export const journeys = {
   ...runs,
@@ -20,5 +21,6 @@ export const journeys = {
   ...artifacts,
   ...access,
   ...addresses,
+  ...wandbRuns,
   ...outage,
 };

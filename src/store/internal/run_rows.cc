@@ -154,6 +154,20 @@ Result<std::vector<Attempt>> read_attempts(Database& database, std::int64_t run)
   return attempts;
 }
 
+void settle_attempts(std::vector<Attempt>& attempts, const RunFacts& facts) {
+  for (Attempt& attempt : attempts) {
+    if (attempt.state != "running") {
+      continue;
+    }
+    if (&attempt != &attempts.back()) {
+      attempt.state = "interrupted";
+    } else if (facts.state != RunState::Running) {
+      attempt.state = name_of(facts.state);
+      attempt.ended_us = facts.ended_us;
+    }
+  }
+}
+
 Result<void> write_attempt(Database& database, std::int64_t run, const Attempt& attempt) {
   return database.run(
       "INSERT INTO attempts (run, number, host, started_us, ended_us, state, from_step, changes) "

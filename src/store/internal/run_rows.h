@@ -49,6 +49,9 @@ Result<void> read_run(Database& database, const RunKey& key, const RunVisitor& v
 Result<std::vector<Attempt>> read_attempts(Database& database, std::int64_t run);
 
 // from_step stays what it is when it is not given.
+// Clients of other tools end runs, not attempts: one that nobody has ended is in the state of its
+// run, or was interrupted when another attempt came after it.
+void settle_attempts(std::vector<Attempt>& attempts, const RunFacts& facts);
 Result<void> write_attempt(Database& database, std::int64_t run, const Attempt& attempt);
 
 }  // namespace kedge::store

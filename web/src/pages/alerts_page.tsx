@@ -55,7 +55,9 @@ function AlertLine({ alert }: { alert: Alert }) {
       <a href={linkTo(['p', alert.project, 'run', alert.id])} title={alert.id}>
         {alert.name || alert.id}
       </a>
-      <span class="faint"> at step {alert.step}</span>
+      <span class="faint">
+        {alert.step < 0 ? ' before the first step' : ` at step ${alert.step}`}
+      </span>
     </li>
   );
 }

@@ -1,12 +1,14 @@
 import { useEffect } from 'preact/hooks';
 import { loadRecords } from '../../api/records';
 import { loadAttempts } from '../../api/runs';
-import type { Attempt, Json, Run } from '../../api/types';
+import type { Attempt, Run } from '../../api/types';
 import { plain } from '../../lib/flatten';
-import { formatBytes, formatDate, formatDuration } from '../../lib/numbers';
+import { formatDate, formatDuration } from '../../lib/numbers';
 import { useResource } from '../../lib/resource';
 import { ErrorNote } from '../../ui/error_note';
 import { StateMark } from '../../ui/state_mark';
+import { CheckpointTable } from './checkpoint_table';
+import { RunArtifactTable } from './run_artifact_table';
 
 /**
  * How the run got to where it is: each start, what was changed for it, and the checkpoints it
@@ -20,7 +22,6 @@ export function Attempts({ run, turn }: { run: Run; turn: number }) {
     if (turn > 0) attempts.reload();
   }, [turn]);
   if (attempts.error && !attempts.data) return <ErrorNote error={attempts.error} />;
-  const checkpoints = artifacts.data?.records ?? [];
   const reach = Math.max(run.last_step ?? 0, 1);
   return (
     <div class="scroll">
@@ -33,41 +34,13 @@ export function Attempts({ run, turn }: { run: Run; turn: number }) {
             return <AttemptRow key={attempt.number} attempt={attempt} end={end} reach={reach} />;
           })}
         </ol>
-        <h2>Checkpoints and artifacts</h2>
-        {checkpoints.length === 0 && <p class="faint">None has been logged.</p>}
-        {checkpoints.length > 0 && (
-          <table class="plain-table">
-            <thead>
-              <tr>
-                <th class="num">step</th>
-                <th>name</th>
-                <th>type</th>
-                <th>where</th>
-                <th class="num">size</th>
-                <th>when</th>
-              </tr>
-            </thead>
-            <tbody>
-              {checkpoints.map((record, i) => (
-                <tr key={i}>
-                  <td class="num">{record.step}</td>
-                  <td>{text(record.body['name'])}</td>
-                  <td class="muted">{text(record.body['type'])}</td>
-                  <td class="mono">{text(record.body['location'])}</td>
-                  <td class="num">{formatBytes(Number(record.body['size'] ?? 0))}</td>
-                  <td class="muted">{formatDate(record.time_us)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        )}
+        <h2>Artifacts</h2>
+        <RunArtifactTable run={run} turn={turn} />
+        <h2>Checkpoints</h2>
+        <CheckpointTable records={artifacts.data?.records ?? []} />
       </div>
     </div>
   );
-}
-
-function text(value: Json | undefined): string {
-  return String(plain(value) ?? '');
 }
 
 function AttemptRow({ attempt, end, reach }: { attempt: Attempt; end: number; reach: number }) {

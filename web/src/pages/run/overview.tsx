@@ -1,7 +1,7 @@
 import { patchRun } from '../../api/runs';
-import type { Json, Run, WireNumber } from '../../api/types';
+import type { Run, WireNumber } from '../../api/types';
 import { attempt } from '../../lib/attempt';
-import { cellOf, flatten, plain } from '../../lib/flatten';
+import { cellOf } from '../../lib/flatten';
 import { formatDate, formatNumber, fromWire } from '../../lib/numbers';
 import { linkTo } from '../../lib/router';
 import { Fact, Facts } from '../../ui/facts';
@@ -10,6 +10,7 @@ import { TextEditor } from '../../ui/text_editor';
 import { formatCell } from '../cell';
 import { ConfigTable } from './config_table';
 import { Datasets } from './datasets';
+import { Environment } from './environment';
 import { TagEditor } from './tag_editor';
 
 interface Props {
@@ -19,7 +20,6 @@ interface Props {
 
 /** What a run is, what it was asked to do, what came out, and where it ran. */
 export function Overview({ run, onChanged }: Props) {
-  const environment = flatten(run.environment ?? {});
   return (
     <div class="scroll">
       <div class="overview">
@@ -61,18 +61,7 @@ export function Overview({ run, onChanged }: Props) {
             <SummaryTable run={run} />
           </section>
           <Datasets run={run} />
-          {Object.keys(environment).length > 0 && (
-            <section>
-              <h2>Environment</h2>
-              <Facts>
-                {Object.entries(environment).map(([name, value]) => (
-                  <Fact key={name} name={name}>
-                    <span class="mono">{String(plain(value as Json))}</span>
-                  </Fact>
-                ))}
-              </Facts>
-            </section>
-          )}
+          <Environment environment={run.environment ?? {}} />
         </div>
         <section>
           <ConfigTable run={run} />
