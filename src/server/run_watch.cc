@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -39,14 +40,15 @@ constexpr int kAgePerLook = 20;
 // Events of one folder within this time are answered by one look.
 constexpr milliseconds kEventPause{100};
 
-std::vector<Path> list_folders(const Path& folder) {
+// The folders in a folder; links among them are put into `links`.
+std::vector<Path> list_folders(const Path& folder, std::vector<Path>& links) {
   std::vector<Path> folders;
   std::error_code error;
   std::filesystem::directory_iterator entry(folder, error);
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
     std::error_code ignored;
     if (!entry->path().filename().string().starts_with('.') && entry->is_directory(ignored)) {
-      folders.push_back(entry->path());
+      (entry->is_symlink(ignored) ? links : folders).push_back(entry->path());
     }
   }
   return folders;
@@ -127,7 +129,7 @@ class RunWatch::Impl {
   void discover() {
     for (const Path& dir : options_.dirs) {
       if (has_news(dir)) {
-        projects_[dir] = list_folders(dir);
+        projects_[dir] = list_own_folders(dir);
       }
       for (const Path& project : projects_[dir]) {
         if (has_news(project)) {
@@ -138,8 +140,21 @@ class RunWatch::Impl {
     run_count_ = entries_.size();
   }
 
+  // Whoever may write here could lead the server to folders that only the server may read.
+  std::vector<Path> list_own_folders(const Path& folder) {
+    std::vector<Path> links;
+    std::vector<Path> folders = list_folders(folder, links);
+    for (const Path& link : links) {
+      if (links_.insert(link).second) {
+        warn("{} is a symbolic link and is not followed; give its target to --watch",
+             link.string());
+      }
+    }
+    return folders;
+  }
+
   void add_runs(const Path& project) {
-    for (const Path& folder : list_folders(project)) {
+    for (const Path& folder : list_own_folders(project)) {
       if (!entries_.contains(folder)) {
         auto entry = std::make_unique<Entry>(folder);
         due_.emplace(entry->due, entry.get());
@@ -271,6 +286,7 @@ class RunWatch::Impl {
   OwnedFd events_;
   std::map<Path, Parent> parents_;
   std::map<Path, std::vector<Path>> projects_;  // of each dir
+  std::set<Path> links_;                        // that somebody was told of
   std::map<Path, std::unique_ptr<Entry>> entries_;
   std::multimap<Clock::time_point, Entry*> due_;  // every entry once, but for the one looked at
   std::map<int, Entry*> followed_;

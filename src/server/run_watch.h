@@ -1,6 +1,7 @@
 // RunWatch takes run folders on a (shared) file system into the store while they grow. Network file
 // systems tell nobody of changes, so it looks: often at runs that change, seldom at those that have
-// been quiet for long; where the kernel does tell (inotify), it looks at once.
+// been quiet for long; where the kernel does tell (inotify), it looks at once. A watched folder may
+// be a symbolic link; below it none is followed.
 #pragma once
 
 #include <chrono>

@@ -7,10 +7,12 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
 
 #include "core/file.h"
 #include "core/flip_byte.h"
@@ -251,6 +253,88 @@ TEST_F(RunWatchTest, folders_are_found_and_a_second_watch_goes_on) {
   const RunWatch watch(*store_, blobs_.get(), options, now_us_);
   EXPECT_EQ(wait_for(watch, 10), 10U);
   expect_same(early->path(), "a1-r0");
+}
+
+// What another user may plant in a folder that the server watches.
+TEST_F(RunWatchTest, nothing_is_read_through_links_and_pipes_in_a_run_folder) {
+  namespace fs = std::filesystem;
+  ASSERT_TRUE(make_dirs(folder_ / "private"));
+  ASSERT_TRUE(write_file_atomic(folder_ / "private" / "shadow.png", "secret"));
+  ASSERT_TRUE(write_file_atomic(folder_ / "private" / "config.yaml", "password_file: secret\n"));
+  const auto run = make_run("a");
+  log(*run, 1, 10);
+  const std::array<std::uint8_t, 3> pixel = {1, 2, 3};
+  run->save_image("dot", pixel, 1, 1, 3);
+  run->finish(RunState::Finished, nlohmann::json::object());
+  const Path& path = run->path();
+  fs::create_symlink(folder_ / "private" / "shadow.png", path / "media" / "link.png");
+  fs::create_directory_symlink(folder_ / "private", path / "media" / "folder");
+  ASSERT_EQ(::mkfifo((path / "media" / "pipe.png").c_str(), 0600), 0);
+  fs::create_symlink(folder_ / "private" / "shadow.png", path / "code.x.patch");
+  fs::remove(path / "config.yaml");
+  fs::create_symlink(folder_ / "private" / "config.yaml", path / "config.yaml");
+  fs::remove(path / "config.user.yaml");
+  fs::create_symlink(folder_ / "private" / "config.yaml", path / "config.user.yaml");
+  ASSERT_EQ(::mkfifo((path / "events-a1-r7.klog").c_str(), 0600), 0);
+  fs::remove(path / "environment.json");
+  ASSERT_EQ(::mkfifo((path / "environment.json").c_str(), 0600), 0);
+  WatchedRun watched(path);
+  const auto look = watched.look(target());
+  ASSERT_TRUE(look) << look.error().message;
+  std::vector<std::string> files;
+  const auto listed = store_->list_files({"p", "a"});
+  for (const store::RunFile& file : *listed) {
+    files.push_back(file.path);
+  }
+  EXPECT_THAT(files, testing::ElementsAre("media/dot.png"));
+  EXPECT_EQ(store_->find_run({"p", "a"})->config, nlohmann::json::object());
+  expect_same(path, "a1-r0");
+}
+
+TEST_F(RunWatchTest, a_run_whose_parts_lie_elsewhere_is_not_read_at_all) {
+  namespace fs = std::filesystem;
+  const auto run = make_run("a");
+  log(*run, 1, 10);
+  run->finish(RunState::Finished, nlohmann::json::object());
+  const Path path = run->path();
+  for (const char* name : {"run.json", "events-a1-r0.klog"}) {
+    fs::rename(path / name, folder_ / name);
+    fs::create_symlink(folder_ / name, path / name);
+    WatchedRun watched(path);
+    const auto look = watched.look(target());
+    ASSERT_FALSE(look) << name;
+    EXPECT_THAT(look.error().message, testing::HasSubstr("symbolic link"));
+    EXPECT_THAT(look.error().message, testing::HasSubstr((path / name).string()));
+    fs::remove(path / name);
+    fs::rename(folder_ / name, path / name);
+  }
+}
+
+TEST_F(RunWatchTest,
+       links_to_projects_and_runs_are_not_followed_but_the_watched_folder_may_be_one) {
+  namespace fs = std::filesystem;
+  track::RunStart hidden = start_of("hidden");
+  hidden.dir = folder_ / "private";
+  auto made = track::Run::create(hidden);
+  ASSERT_TRUE(made);
+  log(**made, 1, 10);
+  const auto own = make_run("own");
+  log(*own, 1, 10);
+  fs::create_directory_symlink(folder_ / "private" / "p", runs_ / "linked");
+  fs::create_directory_symlink((*made)->path(), runs_ / "p" / "hidden");
+  fs::create_directory_symlink(runs_, folder_ / "watched");
+  EXPECT_FALSE(WatchedRun(runs_ / "p" / "hidden").look(target()));
+  EXPECT_FALSE(WatchedRun(runs_ / "linked" / "hidden").look(target()));
+  const WatchOptions options{.dirs = {folder_ / "watched"},
+                             .shortest = std::chrono::milliseconds(20)};
+  const RunWatch watch(*store_, blobs_.get(), options, now_us_);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (watch.counts().records < 10 && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(watch.counts().runs, 1U);
+  expect_same(own->path(), "a1-r0");
+  EXPECT_FALSE(store_->find_facts({"p", "hidden"}));
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 
 #include "core/file.h"
 #include "core/hash.h"
+#include "core/inside.h"
 #include "core/result.h"
 #include "track/internal/cbor.h"
 #include "track/internal/little_endian.h"
@@ -120,10 +121,7 @@ Result<void> EventLogWriter::sync() {
 }
 
 Result<EventLogReader> EventLogReader::open(const Path& path) {
-  OwnedFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (fd.get() < 0) {
-    return std::unexpected(io_error("cannot read", path, errno));
-  }
+  OwnedFd fd = KEDGE_TRY(open_inside(path.parent_path(), path.filename()));
   EventLogReader reader(path, std::move(fd));
   KEDGE_TRY(reader.read_header());
   return reader;

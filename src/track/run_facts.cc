@@ -20,6 +20,7 @@
 
 #include "core/file.h"
 #include "core/hash.h"
+#include "core/inside.h"
 #include "core/result.h"
 #include "track/attempt.h"
 #include "track/internal/attempt_file.h"
@@ -39,7 +40,7 @@ std::int64_t time_us(const std::string& utc) {
 }
 
 Result<nlohmann::json> read_run_json(const Path& run) {
-  auto json = nlohmann::json::parse(KEDGE_TRY(read_file(run / "run.json")), nullptr, false);
+  auto json = nlohmann::json::parse(KEDGE_TRY(read_inside(run, "run.json")), nullptr, false);
   if (!json.is_object() || text_of(json, "format") != "kedge-run") {
     return fail(ErrorKind::Corrupt,
                 fmt::format("{} does not describe a run", (run / "run.json").string()));
@@ -73,7 +74,7 @@ nlohmann::json read_environment(const Path& run, int attempts) {
   for (int attempt = attempts; attempt > 0; --attempt) {
     const std::string file =
         attempt == 1 ? "environment.json" : fmt::format("environment.a{}.json", attempt);
-    if (const auto text = read_file(run / file)) {
+    if (const auto text = read_inside(run, file)) {
       auto json = nlohmann::json::parse(*text, nullptr, false);
       if (json.is_object()) {
         return json;
@@ -87,18 +88,21 @@ void add_file(std::vector<std::string>& files, const Path& run, const std::strin
   std::error_code ignored;
   // Names with ".tmp" and a number are being written: see replace_file().
   const bool is_part = name.find(".tmp") != std::string::npos;
-  if (!is_part && std::filesystem::is_regular_file(run / name, ignored)) {
+  if (!is_part && std::filesystem::symlink_status(run / name, ignored).type() ==
+                      std::filesystem::file_type::regular) {
     files.push_back(name);
   }
 }
 
 void add_folder(std::vector<std::string>& files, const Path& run, const char* folder) {
   std::error_code error;
+  if (std::filesystem::is_symlink(run / folder, error)) {
+    return;
+  }
   std::filesystem::recursive_directory_iterator entry(run / folder, error);
   for (; !error && entry != std::filesystem::recursive_directory_iterator();
        entry.increment(error)) {
-    std::error_code ignored;
-    if (!entry->path().filename().string().starts_with('.') && !entry->is_symlink(ignored)) {
+    if (!entry->path().filename().string().starts_with('.')) {
       add_file(files, run, entry->path().lexically_relative(run).string());
     }
   }
@@ -156,7 +160,7 @@ Result<nlohmann::json> read_run_facts(const Path& run) {
   facts["host"] = attempts.empty() ? text_of(environment, "host") : attempts.back().host;
   facts["user"] = attempts.empty() ? text_of(environment, "user") : attempts.back().user;
   facts["environment"] = std::move(environment);
-  if (const auto text = read_file(run / "config.yaml")) {
+  if (const auto text = read_inside(run, "config.yaml")) {
     if (auto config = yaml_to_json(*text); config && config->is_object()) {
       facts["config"] = std::move(*config);
     }

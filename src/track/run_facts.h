@@ -1,5 +1,6 @@
 // All that a run folder says of its run besides the event logs, as the server takes it:
-// {name, state, created_us, config, environment, ..., attempts: [...]}.
+// {name, state, created_us, config, environment, ..., attempts: [...]}. Others may have made the
+// folder: below it no symbolic link is followed, and only regular files are read.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 #include "server/internal/watched_run.h"
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -7,10 +8,14 @@
 #include <string_view>
 #include <utility>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/file.h"
+#include "core/inside.h"
+#include "core/log.h"
 #include "core/result.h"
 #include "server/ingest.h"
 #include "store/run.h"
@@ -50,6 +55,26 @@ Result<Look> WatchedRun::look(const WatchTarget& target) {
   if (!is_close && !is_busy_) {
     return Look{};
   }
+  const Path project = folder_.parent_path();
+  const OwnedFd opened =
+      KEDGE_TRY(open_folder_inside(project.parent_path(), project.filename() / folder_.filename()));
+  here_ = fmt::format("/proc/self/fd/{}", opened.get());
+  auto look = look_inside(target, is_close);
+  if (!look) {
+    // People know the folder by its name.
+    std::string& message = look.error().message;
+    if (const auto place = message.find(here_.native()); place != std::string::npos) {
+      message.replace(place, here_.native().size(), folder_.native());
+    }
+    return look;
+  }
+  look->has_changed |= is_new || look->records > 0;
+  stamp_ = stamp;
+  is_fresh_ = is_new;
+  return look;
+}
+
+Result<Look> WatchedRun::look_inside(const WatchTarget& target, bool is_close) {
   Look look;
   if (is_close) {
     look = KEDGE_TRY(look_closely(target));
@@ -62,20 +87,17 @@ Result<Look> WatchedRun::look(const WatchTarget& target) {
     facts_stamp_.reset();
     KEDGE_TRY(take_facts_of(target));
   }
-  look.has_changed |= is_new || look.records > 0;
-  stamp_ = stamp;
-  is_fresh_ = is_new;
   return look;
 }
 
 Result<Look> WatchedRun::look_closely(const WatchTarget& target) {
   if (!is_known_) {
-    const track::RunName name = KEDGE_TRY(track::read_run_name(folder_));
+    const track::RunName name = KEDGE_TRY(track::read_run_name(here_));
     run_ = {name.project, name.id};
     is_known_ = true;
   }
   const bool has_changed = KEDGE_TRY(take_facts_of(target));
-  for (const std::string& writer : track::list_writers(folder_)) {
+  for (const std::string& writer : track::list_writers(here_)) {
     logs_[writer].is_settled = false;
     newest_attempt_ = attempt_of(writer);
   }
@@ -88,11 +110,11 @@ Result<Look> WatchedRun::look_closely(const WatchTarget& target) {
 }
 
 Result<bool> WatchedRun::take_facts_of(const WatchTarget& target) {
-  const std::uint64_t stamp = track::stamp_run_facts(folder_);
+  const std::uint64_t stamp = track::stamp_run_facts(here_);
   if (facts_stamp_ == stamp) {
     return false;
   }
-  const nlohmann::json facts = KEDGE_TRY(track::read_run_facts(folder_));
+  const nlohmann::json facts = KEDGE_TRY(track::read_run_facts(here_));
   KEDGE_TRY(take_facts(target.store, run_, facts, target.now_us()));
   is_busy_ = facts["state"] == "running";
   facts_stamp_ = stamp;
@@ -104,7 +126,7 @@ Result<bool> WatchedRun::take_sign_of_life(const WatchTarget& target) {
   if (!is_busy_) {
     return false;
   }
-  const auto sign = track::find_sign_of_life(folder_);
+  const auto sign = track::find_sign_of_life(here_);
   if (sign == sign_of_life_) {
     return false;
   }
@@ -116,7 +138,7 @@ Result<bool> WatchedRun::take_sign_of_life(const WatchTarget& target) {
 }
 
 Result<bool> WatchedRun::take_files(const WatchTarget& target) {
-  const auto media_ns = modified_ns(folder_ / "media");
+  const auto media_ns = modified_ns(here_ / "media");
   if (target.blobs == nullptr || (media_ns_ && media_ns == media_ns_)) {
     return false;
   }
@@ -129,13 +151,16 @@ Result<bool> WatchedRun::take_files(const WatchTarget& target) {
     }
   }
   bool has_taken = false;
-  for (const std::string& path : track::list_run_files(folder_)) {
+  for (const std::string& path : track::list_run_files(here_)) {
     if (files_->contains(path)) {
       continue;
     }
-    const store::StoredBlob blob = KEDGE_TRY(target.blobs->put_file(folder_ / path));
-    KEDGE_TRY(
-        target.store.bind_file(run_, {.path = path, .size = blob.size, .digest = blob.digest}));
+    if (const auto taken = take_file(target, path); !taken) {
+      if (taken.error().kind != ErrorKind::Corrupt) {
+        return std::unexpected(taken.error());
+      }
+      warn("{}: {}", folder_.string(), taken.error().message);
+    }
     files_->insert(path);
     has_taken = true;
   }
@@ -143,11 +168,33 @@ Result<bool> WatchedRun::take_files(const WatchTarget& target) {
   return has_taken;
 }
 
+// Read in pieces: a file that its owner shortens under a memory map would end the server.
+Result<void> WatchedRun::take_file(const WatchTarget& target, const std::string& path) {
+  const OwnedFd file = KEDGE_TRY(open_inside(here_, path));
+  const auto writer = KEDGE_TRY(target.blobs->begin());
+  std::string buffer(kFramesBytes, '\0');
+  for (;;) {
+    const ssize_t got = ::read(file.get(), buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR) {
+      continue;
+    }
+    if (got < 0) {
+      return std::unexpected(io_error("cannot read", here_ / path, errno));
+    }
+    if (got == 0) {
+      break;
+    }
+    KEDGE_TRY(writer->add({buffer.data(), static_cast<std::size_t>(got)}));
+  }
+  const store::StoredBlob blob = KEDGE_TRY(writer->commit());
+  return target.store.bind_file(run_, {.path = path, .size = blob.size, .digest = blob.digest});
+}
+
 Result<std::uint64_t> WatchedRun::take_logs(const WatchTarget& target) {
   std::uint64_t records = 0;
   std::optional<Error> trouble;
   for (auto& [writer, log] : logs_) {
-    const auto size = size_of_file(track::log_path(folder_, writer));
+    const auto size = size_of_file(track::log_path(here_, writer));
     if (log.is_settled || !size) {
       continue;
     }
@@ -170,7 +217,7 @@ Result<std::uint64_t> WatchedRun::take_logs(const WatchTarget& target) {
 
 Result<std::uint64_t> WatchedRun::take_log(const WatchTarget& target, const std::string& writer,
                                            Log& log) {
-  auto reader = KEDGE_TRY(track::EventLogReader::open(track::log_path(folder_, writer)));
+  auto reader = KEDGE_TRY(track::EventLogReader::open(track::log_path(here_, writer)));
   if (!log.is_placed) {
     const store::SourceState state = KEDGE_TRY(target.store.find_source(run_, writer));
     log.next_seq = state.next_seq;

@@ -1,4 +1,6 @@
-// One run folder that the watch takes in, and what of it is in the store already.
+// One run folder that the watch takes in, and what of it is in the store already. Anybody may have
+// made it: nothing is read through symbolic links, neither below the folder nor on the way to it
+// from the watched one, and nothing but regular files.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +32,7 @@ struct Look {
 
 class WatchedRun {
  public:
+  // `folder` is WATCHED/PROJECT/RUN.
   explicit WatchedRun(Path folder) : folder_(std::move(folder)) {}
 
   // Takes in what is new. Costs two stat() calls where the run is over and nothing has changed,
@@ -58,14 +61,17 @@ class WatchedRun {
     bool operator==(const Stamp&) const = default;
   };
 
+  Result<Look> look_inside(const WatchTarget& target, bool is_close);
   Result<Look> look_closely(const WatchTarget& target);
   Result<bool> take_facts_of(const WatchTarget& target);
   Result<bool> take_sign_of_life(const WatchTarget& target);
   Result<bool> take_files(const WatchTarget& target);
+  Result<void> take_file(const WatchTarget& target, const std::string& path);
   Result<std::uint64_t> take_logs(const WatchTarget& target);
   Result<std::uint64_t> take_log(const WatchTarget& target, const std::string& writer, Log& log);
 
   Path folder_;
+  Path here_;  // the folder as it was opened for this look, whatever its name leads to meanwhile
   store::RunKey run_;
   bool is_known_ = false;
   bool is_busy_ = true;

@@ -24,6 +24,7 @@
 
 #include "core/file.h"
 #include "core/host_name.h"
+#include "core/inside.h"
 #include "core/result.h"
 
 namespace kedge::track {
@@ -163,7 +164,8 @@ std::string render_attempt(const AttemptFile& attempt) {
 }
 
 std::optional<AttemptFile> read_attempt(const Path& path) {
-  const auto text = read_file(path);
+  const Path folder = path.parent_path();
+  const auto text = read_inside(folder.parent_path(), folder.filename() / path.filename());
   if (!text) {
     return std::nullopt;
   }
@@ -252,7 +254,7 @@ void remove_stale_claims(const Path& run, double age_s) {
 
 std::optional<double> find_modified_s(const Path& path) {
   // open() makes NFS ask the server; stat() may answer from memory that is a minute old.
-  const OwnedFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const OwnedFd fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   struct stat info{};
   if (fd.get() < 0 || ::fstat(fd.get(), &info) != 0) {
     return std::nullopt;
