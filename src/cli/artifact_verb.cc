@@ -16,6 +16,7 @@
 #include "cli/verbs.h"
 #include "core/file_digest.h"
 #include "core/hash.h"
+#include "core/inside.h"
 #include "core/log.h"
 #include "core/progress.h"
 #include "core/units.h"
@@ -218,8 +219,9 @@ Result<void> get_artifact(Args args) {
   const ArtifactWord word = KEDGE_TRY(parse_word(arguments->positionals().front()));
   ServerCalls server = KEDGE_TRY(open_server(*arguments));
   const nlohmann::json version = KEDGE_TRY(server.fetch(word.version_path()));
-  const Path folder = arguments->value(
-      "--to", fmt::format("{}-{}", word.name, version["version"].get<std::string>()));
+  const auto own_name = fmt::format("{}-{}", word.name, version["version"].get<std::string>());
+  const Path folder = arguments->has("--to") ? Path(arguments->value("--to"))
+                                             : KEDGE_TRY(join_inside({}, own_name));
   Progress progress("fetching", version["size"].get<std::int64_t>(), "bytes");
   std::int64_t done = 0;
   for (const nlohmann::json& file : version["files"]) {
@@ -227,7 +229,8 @@ Result<void> get_artifact(Args args) {
       say("{} stays where it is: {}", file["path"].get<std::string>(), reference);
       continue;
     }
-    KEDGE_TRY(get_file(server, file, folder / file["path"].get<std::string>()));
+    const Path target = KEDGE_TRY(join_inside(folder, file["path"].get<std::string>()));
+    KEDGE_TRY(get_file(server, file, target));
     done += file["size"].get<std::int64_t>();
     if (progress.advance(done, done)) {
       progress.draw(file["path"].get<std::string>());

@@ -9,6 +9,7 @@
 
 #include "cli/runs.h"
 #include "cli/shared/arguments.h"
+#include "core/inside.h"
 #include "core/log.h"
 #include "exchange/curves.h"
 #include "exchange/event_file.h"
@@ -67,7 +68,7 @@ std::optional<exchange::EventValue> event_value_of(const track::Record& record, 
     return exchange::EventValue{text("key"), exchange::EventText{text("text")}};
   }
   if (record.type == "image") {
-    auto png = read_file(run / text("path"));
+    auto png = read_inside(run, text("path"));
     if (!png) {
       warn("{}", png.error().message);
       return std::nullopt;

@@ -13,6 +13,7 @@
 
 #include "core/file.h"
 #include "core/http_client.h"
+#include "core/inside.h"
 #include "core/random_text.h"
 #include "core/result.h"
 #include "sweep/internal/remote_lease.h"
@@ -77,6 +78,10 @@ Result<std::unique_ptr<RemoteSweep>> RemoteSweep::make(const RemotePlace& place,
                                                        track::ServerLink link,
                                                        const nlohmann::json& described) {
   SweepFacts facts = KEDGE_TRY(facts_of(described, link.url()));
+  if (!is_inside(facts.id)) {  // its trials are written into a folder of that name: trial_path()
+    return fail(ErrorKind::Corrupt,
+                fmt::format("{} answers with a sweep whose id is '{}'", link.url(), facts.id));
+  }
   facts.folder = std::filesystem::current_path();
   facts.runs = std::filesystem::absolute(place.runs).lexically_normal();
   const bool is_table = facts.file == "sweep.csv";

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/hash.h"
+#include "core/inside.h"
 
 namespace kedge::store {
 namespace {
@@ -16,22 +17,6 @@ bool is_digest(std::string_view text) {
   return text.size() == 64 && std::ranges::all_of(text, [](unsigned char c) {
            return std::isdigit(c) != 0 || (c >= 'a' && c <= 'f');
          });
-}
-
-// Whether a path stays inside the folder it will be written to one day.
-bool is_inside(std::string_view path) {
-  if (path.empty() || path.size() > 4096 || path.front() == '/' || path.contains('\0')) {
-    return false;
-  }
-  for (std::size_t start = 0; start <= path.size();) {
-    const std::size_t end = std::min(path.find('/', start), path.size());
-    const std::string_view part = path.substr(start, end - start);
-    if (part.empty() || part == "." || part == "..") {
-      return false;
-    }
-    start = end + 1;
-  }
-  return true;
 }
 
 }  // namespace
