@@ -161,29 +161,32 @@ Result<void> rewrite_lines(Database& database, std::int64_t run,
 
 }  // namespace
 
+Result<void> TranscriptChange::put_console(std::uint64_t from,
+                                           const std::vector<ConsoleLine>& lines) {
+  note_life();
+  RunDraft& draft = store_.change(run_, kChangedConsole);
+  const std::uint64_t committed = draft.is_console_cut ? 0 : run_.console_lines;
+  if (from > committed + draft.console.size() + kMaxGap) {
+    return fail(ErrorKind::Usage, fmt::format("the console has no line {} yet", from));
+  }
+  std::map<std::uint64_t, const ConsoleLine*> known;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const std::uint64_t n = from + i;
+    if (n < committed) {
+      known.emplace(n, &lines[i]);
+      continue;
+    }
+    const auto place = static_cast<std::size_t>(n - committed);
+    draft.console.resize(std::max(draft.console.size(), place + 1));
+    draft.console[place] = lines[i];
+  }
+  return known.empty() ? Result<void>() : rewrite_lines(database_, run_.row, known);
+}
+
 Result<void> Transcript::put_console(const RunKey& key, std::uint64_t from,
                                      const std::vector<ConsoleLine>& lines, std::int64_t now_us) {
-  return store_.impl_->writer->run([&](Database& database) -> Result<void> {
-    LiveRun* run = KEDGE_TRY(store_.impl_->touch(database, key));
-    store_.impl_->note_life(*run, now_us);
-    RunDraft& draft = store_.impl_->change(*run, kChangedConsole);
-    const std::uint64_t committed = draft.is_console_cut ? 0 : run->console_lines;
-    if (from > committed + draft.console.size() + kMaxGap) {
-      return fail(ErrorKind::Usage, fmt::format("the console has no line {} yet", from));
-    }
-    std::map<std::uint64_t, const ConsoleLine*> known;
-    for (std::size_t i = 0; i < lines.size(); ++i) {
-      const std::uint64_t n = from + i;
-      if (n < committed) {
-        known.emplace(n, &lines[i]);
-        continue;
-      }
-      const auto place = static_cast<std::size_t>(n - committed);
-      draft.console.resize(std::max(draft.console.size(), place + 1));
-      draft.console[place] = lines[i];
-    }
-    return known.empty() ? Result<void>() : rewrite_lines(database, run->row, known);
-  });
+  return change(key, now_us,
+                [&](TranscriptChange& change) { return change.put_console(from, lines); });
 }
 
 Result<void> Store::add_console(const RunKey& key, std::vector<ConsoleLine> lines,

@@ -107,7 +107,8 @@ json render_live_summaries(const LiveRun& run, const json& set, const KeyTable& 
   return summary;
 }
 
-// One change of what is there now.
+}  // namespace
+
 Result<void> edit_live(Database& database, Store::Impl& impl, LiveRun& run,
                        const std::function<Result<RunPatch>(const Run&)>& edit,
                        std::int64_t now_us) {
@@ -118,8 +119,6 @@ Result<void> edit_live(Database& database, Store::Impl& impl, LiveRun& run,
                 .labels = KEDGE_TRY(read_document(database, run.row, Document::Labels))};
   return impl.apply_patch(database, run, KEDGE_TRY(edit(now)), now_us);
 }
-
-}  // namespace
 
 Result<SearchAnswer> Store::search(const Search& search, std::int64_t now_us) const {
   const RunIndex& index = impl_->index;

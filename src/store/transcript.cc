@@ -278,31 +278,66 @@ Result<void> take_rows(Store::Impl& store, Database& database, LiveRun& run, con
 
 }  // namespace
 
+Result<RowsAnswer> TranscriptChange::put_rows(const RowBatch& batch) {
+  note_life();
+  RowTable table(database_, run_.row, batch.stream);
+  RowsAnswer answer{.total = KEDGE_TRY(table.total())};
+  const std::size_t known = batch.from < answer.total ? KEDGE_TRY(count_known(table, batch)) : 0;
+  if (known == batch.rows.size()) {
+    return answer;
+  }
+  const std::uint64_t next = batch.from + known;
+  if (next < answer.total) {
+    const std::int64_t step = KEDGE_TRY(find_step_before(table, batch.stream, next));
+    KEDGE_TRY(table.cut(next));
+    if (batch.stream == RowStream::History) {
+      KEDGE_TRY(begin_attempt(store_, database_, run_, step, now_us_));
+    }
+  }
+  answer.accepted = batch.rows.size() - known;
+  answer.total = batch.from + batch.rows.size();
+  KEDGE_TRY(take_rows(store_, database_, run_, batch, known));
+  return answer;
+}
+
+Result<void> TranscriptChange::put_document(const std::string& name, const std::string& text) {
+  store_.change(run_, kChangedFacts);
+  return database_.run(
+      "INSERT INTO dialect_documents (run, name, body) VALUES ($1, $2, $3) "
+      "ON CONFLICT (run, name) DO UPDATE SET body = excluded.body",
+      {run_.row, name, make_valid_text(text)});
+}
+
+Result<void> TranscriptChange::edit(const std::function<Result<RunPatch>(const Run&)>& edit) {
+  return edit_live(database_, store_, run_, edit, now_us_);
+}
+
+void TranscriptChange::note_life() {
+  store_.note_life(run_, now_us_);
+}
+
+Result<void> Transcript::change(const RunKey& key, std::int64_t now_us,
+                                const std::function<Result<void>(TranscriptChange&)>& work) {
+  return store_.impl_->writer->run([&](Database& database) -> Result<void> {
+    LiveRun* run = KEDGE_TRY(store_.impl_->touch(database, key));
+    TranscriptChange change(*store_.impl_, database, *run, now_us);
+    return work(change);
+  });
+}
+
 Result<RowsAnswer> Transcript::put_rows(const RunKey& key, const RowBatch& batch,
                                         std::int64_t now_us) {
   RowsAnswer answer;
-  KEDGE_TRY(store_.impl_->writer->run([&](Database& database) -> Result<void> {
-    LiveRun* run = KEDGE_TRY(store_.impl_->touch(database, key));
-    store_.impl_->note_life(*run, now_us);
-    RowTable table(database, run->row, batch.stream);
-    answer = {.total = KEDGE_TRY(table.total())};
-    const std::size_t known = batch.from < answer.total ? KEDGE_TRY(count_known(table, batch)) : 0;
-    if (known == batch.rows.size()) {
-      return {};
-    }
-    const std::uint64_t next = batch.from + known;
-    if (next < answer.total) {
-      const std::int64_t step = KEDGE_TRY(find_step_before(table, batch.stream, next));
-      KEDGE_TRY(table.cut(next));
-      if (batch.stream == RowStream::History) {
-        KEDGE_TRY(begin_attempt(*store_.impl_, database, *run, step, now_us));
-      }
-    }
-    answer.accepted = batch.rows.size() - known;
-    answer.total = batch.from + batch.rows.size();
-    return take_rows(*store_.impl_, database, *run, batch, known);
+  KEDGE_TRY(change(key, now_us, [&](TranscriptChange& change) -> Result<void> {
+    answer = KEDGE_TRY(change.put_rows(batch));
+    return {};
   }));
   return answer;
+}
+
+Result<void> Transcript::put_document(const RunKey& key, const std::string& name,
+                                      const std::string& text) {
+  return change(key, 0, [&](TranscriptChange& change) { return change.put_document(name, text); });
 }
 
 Result<std::uint64_t> Transcript::rewind(const RunKey& key, std::int64_t step,
@@ -354,18 +389,6 @@ Result<std::vector<StoredRow>> Transcript::read_rows(const RunKey& key,
     });
   }));
   return rows;
-}
-
-Result<void> Transcript::put_document(const RunKey& key, const std::string& name,
-                                      const std::string& text) {
-  return store_.impl_->writer->run([&](Database& database) -> Result<void> {
-    LiveRun* run = KEDGE_TRY(store_.impl_->touch(database, key));
-    store_.impl_->change(*run, kChangedFacts);
-    return database.run(
-        "INSERT INTO dialect_documents (run, name, body) VALUES ($1, $2, $3) "
-        "ON CONFLICT (run, name) DO UPDATE SET body = excluded.body",
-        {run->row, name, make_valid_text(text)});
-  });
 }
 
 Result<std::optional<std::string>> Transcript::find_document(const RunKey& key,

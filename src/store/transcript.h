@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
 #include <optional>
@@ -54,6 +55,8 @@ struct StoredRow {
   std::string text;
 };
 
+class TranscriptChange;
+
 // One for a store, for any thread.
 class Transcript {
  public:
@@ -63,6 +66,11 @@ class Transcript {
   // what is there, it and all behind it are replaced, and the run goes on in a new attempt, so that
   // the old points stay visible as any replaced ones do. Numbers may be left out.
   Result<RowsAnswer> put_rows(const RunKey& key, const RowBatch& batch, std::int64_t now_us);
+  // All that `work` does is one change: an error of it, or a crash, leaves nothing of it behind. It
+  // may run again when a commit is tried again, on the writer's thread: what can be done before
+  // does not belong into it. NotFound when there is no such run.
+  Result<void> change(const RunKey& key, std::int64_t now_us,
+                      const std::function<Result<void>(TranscriptChange&)>& work);
   Result<std::vector<StoredRow>> read_rows(const RunKey& key, const RowQuery& query) const;
   Result<std::uint64_t> count_rows(const RunKey& key, RowStream stream) const;
 
@@ -85,6 +93,28 @@ class Transcript {
 
  private:
   Store& store_;
+};
+
+struct LiveRun;
+
+// What can be done to one run in one change; each means what Transcript's call of its name does.
+class TranscriptChange {
+ public:
+  TranscriptChange(Store::Impl& store, Database& database, LiveRun& run, std::int64_t now_us)
+      : store_(store), database_(database), run_(run), now_us_(now_us) {}
+
+  Result<RowsAnswer> put_rows(const RowBatch& batch);
+  Result<void> put_console(std::uint64_t from, const std::vector<ConsoleLine>& lines);
+  Result<void> put_document(const std::string& name, const std::string& text);
+  // Sees the run with what this change has done so far.
+  Result<void> edit(const std::function<Result<RunPatch>(const Run&)>& edit);
+  void note_life();
+
+ private:
+  Store::Impl& store_;
+  Database& database_;
+  LiveRun& run_;
+  std::int64_t now_us_;
 };
 
 }  // namespace kedge::store

@@ -204,5 +204,30 @@ TEST_P(TranscriptTest, an_attempt_that_nobody_ended_is_in_the_state_of_its_run) 
   EXPECT_EQ(attempts->at(1).state, "finished");
 }
 
+TEST_P(TranscriptTest, a_change_is_there_wholly_or_not_at_all) {
+  const RunKey key = make_run("r");
+  const auto work = [&](bool is_good) {
+    return transcript().change(key, kNow, [&](TranscriptChange& change) -> Result<void> {
+      KEDGE_TRY(change.put_rows({.rows = {row(1, 0.5), row(2, 0.25)}}));
+      KEDGE_TRY(change.put_document("wandb.summary", "{}"));
+      KEDGE_TRY(change.edit([](const store::Run& run) -> Result<RunPatch> {
+        EXPECT_EQ(run.summary["loss"]["last"], 0.25);  // what the change itself has brought
+        return RunPatch{.notes = "edited"};
+      }));
+      return change.put_console(is_good ? 0 : 1ULL << 60U, {{.text = "line"}});
+    });
+  };
+  EXPECT_FALSE(work(false));
+  EXPECT_THAT(texts(key), IsEmpty());
+  EXPECT_THAT(values_of(key, "loss"), IsEmpty());
+  EXPECT_EQ(*transcript().find_document(key, "wandb.summary"), std::nullopt);
+  EXPECT_EQ(store_->find_facts(key)->notes, "");
+  EXPECT_TRUE(work(true));
+  reopen();
+  EXPECT_THAT(values_of(key, "loss"), ElementsAre(0.5, 0.25));
+  EXPECT_THAT(console(key), ElementsAre("line"));
+  EXPECT_EQ(store_->find_facts(key)->notes, "edited");
+}
+
 }  // namespace
 }  // namespace kedge::store

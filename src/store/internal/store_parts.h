@@ -111,6 +111,11 @@ inline constexpr unsigned kHeartbeat = 1U << 16U;
 // Project and id become parts of addresses and folders.
 Result<void> check_key(const RunKey& key);
 
+// One change of what is there now, with what the transaction under way has done so far.
+Result<void> edit_live(Database& database, Store::Impl& impl, LiveRun& run,
+                       const std::function<Result<RunPatch>(const Run&)>& edit,
+                       std::int64_t now_us);
+
 // How many lines the run's console has after these.
 Result<void> write_console(Database& database, LiveRun& run);
 

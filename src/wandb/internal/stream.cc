@@ -45,94 +45,107 @@ Result<Lines> parse_lines(const json& file) {
   return lines;
 }
 
-class Stream {
- public:
-  Stream(const Call& call, store::RunKey key)
-      : call_(call), key_(std::move(key)), now_us_(call.now_us()) {}
-
-  Result<void> take(const json& body) {
-    const auto files = body.find("files");
-    if (files != body.end() && files->is_object()) {
-      KEDGE_TRY(take_files(*files));
-    } else {
-      KEDGE_TRY(call_.api.store.heartbeat(key_, now_us_));
-    }
-    return take_end(body);
-  }
-
- private:
-  Result<void> take_files(const json& files) {
-    // History goes first: the summary is compared with what it comes to.
-    if (const auto history = files.find("wandb-history.jsonl"); history != files.end()) {
-      KEDGE_TRY(take_rows(KEDGE_TRY(parse_lines(*history)), store::RowStream::History));
-    }
-    if (const auto events = files.find("wandb-events.jsonl"); events != files.end()) {
-      KEDGE_TRY(take_rows(KEDGE_TRY(parse_lines(*events)), store::RowStream::Events));
-    }
-    if (const auto summary = files.find("wandb-summary.json"); summary != files.end()) {
-      KEDGE_TRY(take_summary(KEDGE_TRY(parse_lines(*summary))));
-    }
-    if (const auto console = files.find("output.log"); console != files.end()) {
-      KEDGE_TRY(take_console(KEDGE_TRY(parse_lines(*console))));
-    }
-    return {};
-  }
-
-  Result<void> take_rows(Lines lines, store::RowStream stream) {
-    store::RowBatch batch{.stream = stream, .from = lines.offset};
-    for (std::string& line : lines.content) {
-      const auto number = static_cast<std::int64_t>(lines.offset + batch.rows.size());
-      batch.rows.push_back(KEDGE_TRY(stream == store::RowStream::History
-                                         ? parse_history(std::move(line), number, now_us_)
-                                         : parse_event(std::move(line), now_us_)));
-    }
-    KEDGE_TRY(call_.transcript().put_rows(key_, batch, now_us_));
-    return {};
-  }
-
-  Result<void> take_summary(const Lines& lines) {
-    if (lines.content.empty()) {
-      return {};
-    }
-    const json said = KEDGE_TRY(parse_lenient(lines.content.back()));
-    if (!said.is_object()) {
-      return fail(ErrorKind::Usage, "a summary is a JSON object");
-    }
-    KEDGE_TRY(call_.transcript().put_document(key_, kSummaryDocument, lines.content.back()));
-    const store::Run run = KEDGE_TRY(call_.api.store.find_run(key_));
-    if (json patch = make_summary_patch(run, said); !patch.empty()) {
-      KEDGE_TRY(call_.api.store.patch_run(key_, {.summary = std::move(patch)}, now_us_));
-    }
-    return {};
-  }
-
-  Result<void> take_console(const Lines& lines) {
-    std::vector<store::ConsoleLine> console;
-    for (const std::string& line : lines.content) {
-      console.push_back(parse_console_line(line, now_us_));
-    }
-    return call_.transcript().put_console(key_, lines.offset, console, now_us_);
-  }
-
-  Result<void> take_end(const json& body) {
-    if (body.value("preempting", json()) == true) {
-      KEDGE_TRY(call_.api.store.patch_run(key_, {.state = store::RunState::Preempted}, now_us_));
-    }
-    if (body.value("complete", json()) != true) {
-      return {};
-    }
-    const json code = body.value("exitcode", json());
-    const std::int64_t exit = code.is_number_integer() ? code.get<std::int64_t>() : 0;
-    KEDGE_TRY(call_.transcript().put_document(key_, kExitDocument, std::to_string(exit)));
-    const auto state = exit == 0 ? store::RunState::Finished : store::RunState::Failed;
-    KEDGE_TRY(call_.api.store.patch_run(key_, {.state = state}, now_us_));
-    return {};
-  }
-
-  const Call& call_;
-  store::RunKey key_;
-  std::int64_t now_us_;
+// What a request says, parsed: the writer's thread has other things to do.
+struct StreamBody {
+  std::vector<store::RowBatch> rows;
+  std::optional<std::string> summary;
+  std::uint64_t console_from = 0;
+  std::vector<store::ConsoleLine> console;
+  std::optional<store::RunState> state;
+  std::optional<std::int64_t> exit;
 };
+
+Result<store::RowBatch> parse_rows(Lines lines, store::RowStream stream, std::int64_t now_us) {
+  store::RowBatch batch{.stream = stream, .from = lines.offset};
+  for (std::string& line : lines.content) {
+    const auto number = static_cast<std::int64_t>(lines.offset + batch.rows.size());
+    batch.rows.push_back(KEDGE_TRY(stream == store::RowStream::History
+                                       ? parse_history(std::move(line), number, now_us)
+                                       : parse_event(std::move(line), now_us)));
+  }
+  return batch;
+}
+
+Result<void> parse_files(const json& files, std::int64_t now_us, StreamBody& body) {
+  // History goes first: the summary is compared with what it comes to.
+  for (const auto& [name, stream] : {std::pair("wandb-history.jsonl", store::RowStream::History),
+                                     std::pair("wandb-events.jsonl", store::RowStream::Events)}) {
+    if (const auto rows = files.find(name); rows != files.end()) {
+      body.rows.push_back(KEDGE_TRY(parse_rows(KEDGE_TRY(parse_lines(*rows)), stream, now_us)));
+    }
+  }
+  if (const auto summary = files.find("wandb-summary.json"); summary != files.end()) {
+    Lines lines = KEDGE_TRY(parse_lines(*summary));
+    if (!lines.content.empty()) {
+      body.summary = std::move(lines.content.back());
+    }
+  }
+  if (const auto console = files.find("output.log"); console != files.end()) {
+    const Lines lines = KEDGE_TRY(parse_lines(*console));
+    body.console_from = lines.offset;
+    for (const std::string& line : lines.content) {
+      body.console.push_back(parse_console_line(line, now_us));
+    }
+  }
+  return {};
+}
+
+Result<StreamBody> parse_body(const json& json_body, std::int64_t now_us) {
+  StreamBody body;
+  if (const auto files = json_body.find("files"); files != json_body.end() && files->is_object()) {
+    KEDGE_TRY(parse_files(*files, now_us, body));
+  }
+  if (json_body.value("preempting", json()) == true) {
+    body.state = store::RunState::Preempted;
+  }
+  if (json_body.value("complete", json()) == true) {
+    const json code = json_body.value("exitcode", json());
+    body.exit = code.is_number_integer() ? code.get<std::int64_t>() : 0;
+    body.state = *body.exit == 0 ? store::RunState::Finished : store::RunState::Failed;
+  }
+  return body;
+}
+
+Result<void> take_summary(store::TranscriptChange& change, const std::string& text,
+                          const json& said) {
+  KEDGE_TRY(change.put_document(kSummaryDocument, text));
+  return change.edit([&](const store::Run& run) -> Result<store::RunPatch> {
+    json patch = make_summary_patch(run, said);
+    return patch.empty() ? store::RunPatch() : store::RunPatch{.summary = std::move(patch)};
+  });
+}
+
+// One transaction, so that a client whose request was cut off by a crash sends all of it again.
+Result<void> take_body(const Call& call, const store::RunKey& key, const json& json_body) {
+  const std::int64_t now_us = call.now_us();
+  const StreamBody body = KEDGE_TRY(parse_body(json_body, now_us));
+  const json said = body.summary ? KEDGE_TRY(parse_lenient(*body.summary)) : json::object();
+  if (!said.is_object()) {
+    return fail(ErrorKind::Usage, "a summary is a JSON object");
+  }
+  return call.transcript().change(
+      key, now_us, [&](store::TranscriptChange& change) -> Result<void> {
+        change.note_life();
+        for (const store::RowBatch& batch : body.rows) {
+          KEDGE_TRY(change.put_rows(batch));
+        }
+        if (body.summary) {
+          KEDGE_TRY(take_summary(change, *body.summary, said));
+        }
+        if (!body.console.empty()) {
+          KEDGE_TRY(change.put_console(body.console_from, body.console));
+        }
+        if (body.exit) {
+          KEDGE_TRY(change.put_document(kExitDocument, std::to_string(*body.exit)));
+        }
+        if (body.state) {
+          KEDGE_TRY(change.edit([&](const store::Run&) -> Result<store::RunPatch> {
+            return store::RunPatch{.state = *body.state};
+          }));
+        }
+        return {};
+      });
+}
 
 // "2026-11-15T02:23:22.835188 text", with "ERROR " before it for stderr.
 store::ConsoleLine parse_plain_line(std::string_view line, std::int64_t now_us) {
@@ -186,7 +199,7 @@ Result<server::Response> take_stream(const Call& call) {
   KEDGE_TRY(call.check(key.project, key.id));
   const json body =
       request.body.empty() ? json::object() : KEDGE_TRY(server::parse_object(request));
-  KEDGE_TRY(Stream(call, key).take(body));
+  KEDGE_TRY(take_body(call, key, body));
   const auto stop = KEDGE_TRY(call.transcript().find_document(key, kStopDocument));
   json answer = {{"exitcode", nullptr}, {"limits", json::object()}};
   if (stop && *stop == "1") {
