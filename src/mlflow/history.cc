@@ -20,7 +20,7 @@ using server::Response;
 using track::Point;
 
 constexpr std::size_t kMostRuns = 100;
-constexpr std::int64_t kMostBulk = 25'000;
+constexpr std::int64_t kMostBulk = 25'000;  // as MLflow's own client asks for a page
 constexpr std::int64_t kMostInterval = 2500;
 
 bool same_value(double a, double b) {
@@ -92,8 +92,8 @@ Outcome<Response> get_history(const Call& call) {
   }
   const std::size_t offset = KEDGE_TRY(parse_page_token(KEDGE_TRY(call.fields.text("page_token"))));
   const auto points = KEDGE_TRY(read_points(call, id, key, Order::Time));
-  const std::size_t end =
-      limit ? std::min(points.size(), offset + static_cast<std::size_t>(*limit)) : points.size();
+  const std::int64_t count = std::min(limit.value_or(kMostBulk), kMostBulk);
+  const std::size_t end = std::min(points.size(), offset + static_cast<std::size_t>(count));
   std::string out = "{\"metrics\":[";
   for (std::size_t i = offset; i < end; ++i) {
     append_point(out, key, points[i]);

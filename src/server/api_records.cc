@@ -39,7 +39,7 @@ Result<Response> read_records(const Api& api, const Request& request) {
   query.to_step = KEDGE_TRY(optional_number(request, "to_step"));
   query.limit = KEDGE_TRY(limit_of(request, 100, kMaxRecords));
   const auto answer = KEDGE_TRY(api.store.read_records(run_key(request), query));
-  std::string text = "{\"records\":[";
+  std::string text = fmt::format("{{\"cut\":{},\"records\":[", answer.is_cut);
   for (const store::Record& record : answer.records) {
     text += text.back() == '[' ? "" : ",";
     text += dump(render_record(record));

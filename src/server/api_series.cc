@@ -10,7 +10,8 @@ namespace kedge::server {
 namespace {
 
 constexpr std::size_t kMaxSeries = 20'000;
-constexpr std::int64_t kMaxPoints = 100'000;
+constexpr std::int64_t kMaxPoints = 100'000;         // of one series
+constexpr std::size_t kMaxAnswerPoints = 2'000'000;  // of all together
 constexpr double kMicroseconds = 1e6;
 
 struct ParsedSeries {
@@ -100,15 +101,30 @@ void append_times(std::string& text, const std::vector<double>& seconds) {
   text += ']';
 }
 
+// Reads no more than `left` points. What has more is refused: a chart of a part would mislead.
+Result<store::Series> read_bounded(const Api& api, store::SeriesRequest wanted, std::size_t left) {
+  const bool wants_all = wanted.points == 0;
+  wanted.points = wants_all ? left + 1 : wanted.points;
+  store::Series series = KEDGE_TRY(api.store.read_series(wanted));
+  if (series.x.size() > left || (wants_all && series.is_sampled)) {
+    return fail(ErrorKind::Usage,
+                fmt::format("these series have more than {} points", kMaxAnswerPoints),
+                "ask for fewer runs, keys or points, for a range, or for the runs' history");
+  }
+  return series;
+}
+
 Result<Response> read_series(const Api& api, const Request& request) {
   const ParsedSeries parsed = KEDGE_TRY(parse_series(request));
   store::SeriesRequest wanted = parsed.pattern;
   std::string text = "{\"series\":[";
+  std::size_t left = kMaxAnswerPoints;
   for (const store::RunKey& run : parsed.runs) {
     wanted.run = run;
     for (const std::string& key : parsed.keys) {
       wanted.key = key;
-      const store::Series series = KEDGE_TRY(api.store.read_series(wanted));
+      const store::Series series = KEDGE_TRY(read_bounded(api, wanted, left));
+      left -= series.x.size();
       text += text.back() == '[' ? "{\"project\":" : ",{\"project\":";
       append_text(text, run.project);
       text += ",\"id\":";

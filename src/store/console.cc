@@ -205,13 +205,16 @@ Result<Console> Store::read_console(const RunKey& key, std::uint64_t from,
   const EntryPointer entry = KEDGE_TRY(impl_->find_entry(key));
   Console console;
   std::uint64_t end = 0;
+  std::size_t bytes = 0;
   const auto add = [&](ConsoleLine line) {
-    if (line.n >= from && line.n < end) {
+    if (line.n >= from && line.n < end && bytes < kMaxTextBytes) {
+      bytes += line.text.size();
       console.lines.push_back(std::move(line));
     }
   };
   KEDGE_TRY(impl_->read([&](Database& database) -> Result<void> {
     console.lines.clear();
+    bytes = 0;
     console.total = static_cast<std::uint64_t>(KEDGE_TRY(database.query_integer(
         "SELECT coalesce(max(first_line + line_count), 0) FROM console WHERE run = $1",
         {entry->row})));

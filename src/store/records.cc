@@ -19,7 +19,8 @@ namespace {
 // Smaller bodies stay readable with any SQL client.
 constexpr std::size_t kPackBodyBytes = std::size_t{64} << 10U;
 
-Result<Record> read_record(const SqlRow& row) {
+// Adds to `bytes` how long the body is as text.
+Result<Record> read_record(const SqlRow& row, std::size_t& bytes) {
   Record record{.type = row.string(0),
                 .key = row.string(1),
                 .step = row.integer(2),
@@ -27,9 +28,12 @@ Result<Record> read_record(const SqlRow& row) {
                 .attempt = static_cast<int>(row.integer(4)),
                 .body = {}};
   if (row.integer(5) != 0) {
-    record.body = KEDGE_TRY(parse_json(KEDGE_TRY(decompress(row.blob(6)))));
+    const std::string text = KEDGE_TRY(decompress(row.blob(6)));
+    record.body = KEDGE_TRY(parse_json(text));
+    bytes += text.size();
   } else {
     record.body = KEDGE_TRY(parse_json(row.blob(6)));
+    bytes += row.blob(6).size();
   }
   return record;
 }
@@ -65,8 +69,13 @@ Result<RecordAnswer> Store::read_records(const RunKey& key, const RecordQuery& q
   const std::int64_t from = query.from_step.value_or(std::numeric_limits<std::int64_t>::min());
   const std::int64_t to = query.to_step.value_or(std::numeric_limits<std::int64_t>::max());
   RecordAnswer answer;
+  std::size_t bytes = 0;
   const auto add_record = [&](const SqlRow& row) -> Result<void> {
-    answer.records.push_back(KEDGE_TRY(read_record(row)));
+    if (answer.is_cut || bytes >= kMaxTextBytes) {
+      answer.is_cut = true;
+      return {};
+    }
+    answer.records.push_back(KEDGE_TRY(read_record(row, bytes)));
     return {};
   };
   const auto add_key = [&](const SqlRow& row) -> Result<void> {
@@ -75,6 +84,7 @@ Result<RecordAnswer> Store::read_records(const RunKey& key, const RecordQuery& q
   };
   KEDGE_TRY(impl_->read([&](Database& database) -> Result<void> {
     answer = {};
+    bytes = 0;
     KEDGE_TRY(
         database.query("SELECT type, name, step, time_us, attempt, is_packed, body FROM records "
                        "WHERE run = $1 AND ($2 = '' OR type = $2) AND ($3 = '' OR name = $3) "
@@ -91,13 +101,17 @@ Result<RecordAnswer> Store::read_records(const RunKey& key, const RecordQuery& q
 
 Result<std::vector<Alert>> Store::list_alerts(const std::string& project, std::size_t limit) const {
   std::vector<Alert> alerts;
+  std::size_t bytes = 0;
   const auto add = [&](const SqlRow& row) -> Result<void> {
-    alerts.push_back(
-        {.run = {row.string(7), row.string(8)}, .record = KEDGE_TRY(read_record(row))});
+    if (bytes < kMaxTextBytes) {
+      Record record = KEDGE_TRY(read_record(row, bytes));
+      alerts.push_back({.run = {row.string(7), row.string(8)}, .record = std::move(record)});
+    }
     return {};
   };
   KEDGE_TRY(impl_->read([&](Database& database) {
     alerts.clear();
+    bytes = 0;
     return database.query(
         "SELECT c.type, c.name, c.step, c.time_us, c.attempt, c.is_packed, c.body, p.name,"
         " r.run_id FROM records c JOIN runs r ON r.id = c.run"

@@ -144,10 +144,17 @@ Result<SearchText> Store::search_text(const Search& search, std::int64_t now_us)
   FoundRuns found = KEDGE_TRY(index.search(search, now_us));
   SearchText answer{.runs = "[", .total = found.total, .warnings = std::move(found.warnings)};
   const auto next = [&]() -> std::string& { return answer.runs += answer.runs == "[" ? "" : ","; };
+  const auto check_size = [&]() -> Result<void> {
+    return answer.runs.size() <= kMaxTextBytes
+               ? Result<void>()
+               : fail(ErrorKind::Usage, "these runs have more than 64 MiB of configs and summaries",
+                      "ask for fewer at once ('limit', 'offset'), or for some 'fields' of them");
+  };
   if (search.fields) {
     const RunFields fields = KEDGE_TRY(find_fields(*search.fields, index));
     for (const EntryPointer& entry : found.runs) {
       append_run(next(), *entry, fields);
+      KEDGE_TRY(check_size());
     }
   } else {
     KEDGE_TRY(impl_->read([&](Database& database) -> Result<void> {
@@ -160,6 +167,7 @@ Result<SearchText> Store::search_text(const Search& search, std::int64_t now_us)
                                    return {};
                                  }));
         append_run(next(), *entry, config, index);
+        KEDGE_TRY(check_size());
       }
       return {};
     }));

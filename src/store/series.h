@@ -68,8 +68,10 @@ struct RecordQuery {
   std::size_t limit = 100;  // the newest that match, in the order they were logged
 };
 
+// At most about 64 MiB: where that is less than what was asked for, the oldest are left out.
 struct RecordAnswer {
   std::vector<Record> records;
+  bool is_cut = false;
   std::vector<std::string> keys;  // all keys of that type
 };
 
@@ -81,7 +83,7 @@ struct ConsoleLine {
 };
 
 struct Console {
-  std::vector<ConsoleLine> lines;
+  std::vector<ConsoleLine> lines;  // at most about 64 MiB; the next ones are asked for
   std::uint64_t total = 0;
 };
 

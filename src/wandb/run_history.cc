@@ -29,25 +29,37 @@ std::size_t samples_of(const Args& args) {
   return static_cast<std::size_t>(std::max<std::int64_t>(args.number("samples").value_or(500), 0));
 }
 
+// The rows as JSON, if they are not too many.
+Result<json> answer_rows(const RunNode& run, const std::vector<std::string>& rows) {
+  std::size_t bytes = 0;
+  for (const std::string& row : rows) {
+    bytes += row.size();
+  }
+  KEDGE_TRY(run.call().count_answer(bytes));
+  return json(rows);
+}
+
 // A page asks for steps, minStep included and maxStep not, and wants all of them.
 Result<json> history_of(const RunNode& run, const Args& args) {
   const auto min = args.number("minStep");
   const auto max = args.number("maxStep");
   if (!min && !max) {
-    return json(sample(KEDGE_TRY(read_history(run)), samples_of(args)));
+    return answer_rows(run, sample(KEDGE_TRY(read_history(run)), samples_of(args)));
   }
   StepRange range;
   range.min = min.value_or(range.min);
   range.max = max ? *max - 1 : range.max;
-  return json(KEDGE_TRY(read_history(run, range)));
+  return answer_rows(run, KEDGE_TRY(read_history(run, range)));
 }
 
 Result<json> sampled_of(const RunNode& run, const Args& args) {
   json all = json::array();
   for (const std::string& text : args.texts("specs")) {
     const json spec = KEDGE_TRY(parse_lenient(text));
-    all.push_back(spec.is_object() && spec.contains("keys") ? KEDGE_TRY(read_sampled(run, spec))
-                                                            : json::array());
+    json rows = spec.is_object() && spec.contains("keys") ? KEDGE_TRY(read_sampled(run, spec))
+                                                          : json::array();
+    KEDGE_TRY(run.call().count_answer(render_lenient(rows).size()));
+    all.push_back(std::move(rows));
   }
   return all;
 }
@@ -79,7 +91,8 @@ Result<Value> log_lines(const RunNode& run, const Args& args) {
   const std::uint64_t total = KEDGE_TRY(count_lines(run));
   PageRequest page = parse_page(args, 1000);
   if (const auto last = args.number("last")) {
-    const auto count = static_cast<std::uint64_t>(std::max<std::int64_t>(*last, 0));
+    constexpr std::int64_t kMostLines = 10'000;
+    const auto count = static_cast<std::uint64_t>(std::clamp<std::int64_t>(*last, 0, kMostLines));
     page = {.offset = static_cast<std::size_t>(total - std::min(total, count)),
             .limit = static_cast<std::size_t>(count)};
   }
@@ -87,6 +100,7 @@ Result<Value> log_lines(const RunNode& run, const Args& args) {
       KEDGE_TRY(run.call().api.store.read_console(run.key(), page.offset, page.limit));
   Connection lines{.offset = page.offset, .total = static_cast<std::size_t>(total)};
   for (const store::ConsoleLine& line : console.lines) {
+    KEDGE_TRY(run.call().count_answer(line.text.size()));
     lines.nodes.push_back(make_node(line));
   }
   lines.has_next = page.offset + lines.nodes.size() < total;
@@ -127,7 +141,7 @@ void declare_run_history(graphql::Schema& schema) {
       .leaf("history", history_of)
       .leaf("events",
             [](const RunNode& run, const Args& args) -> Result<json> {
-              return json(sample(KEDGE_TRY(read_events(run)), samples_of(args)));
+              return answer_rows(run, sample(KEDGE_TRY(read_events(run)), samples_of(args)));
             })
       .leaf("sampledHistory", sampled_of)
       .object("parquetHistory", "ParquetHistory",

@@ -1,6 +1,7 @@
 // Text from outside as the database takes it.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,6 +11,9 @@
 #include "core/result.h"
 
 namespace kedge::store {
+
+// About the most text that one answer of the store holds: it is in memory as a whole.
+inline constexpr std::size_t kMaxTextBytes = std::size_t{64} << 20U;
 
 // The same text; bytes that are not UTF-8, and zeros, which PostgreSQL refuses, become '?'.
 std::string make_valid_text(std::string_view text);

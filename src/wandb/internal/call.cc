@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "server/access.h"
+#include "server/answer_limit.h"
 
 namespace kedge::wandb {
 namespace {
@@ -32,6 +33,12 @@ std::string Call::viewer() const {
 
 std::string Call::entity_or_viewer(const std::optional<std::string>& asked) const {
   return asked && !asked->empty() ? *asked : viewer();
+}
+
+Result<void> Call::count_answer(std::size_t bytes) const {
+  answer_bytes += bytes;
+  return server::check_answer(
+      answer_bytes, "ask for fewer samples, keys or runs, or page by minStep and maxStep");
 }
 
 Result<void> Call::check(const std::string& project, const std::string& run) const {

@@ -1,6 +1,7 @@
 // One request of a client, and what its answer is made with.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "core/result.h"
@@ -16,6 +17,7 @@ struct Call {
   const server::Api& api;
   const Links& links;
   const server::Request& request;
+  mutable std::size_t answer_bytes = 0;  // of the long texts among all fields of the answer
 
   store::Transcript transcript() const { return store::Transcript(api.store); }
 
@@ -25,6 +27,10 @@ struct Call {
   std::string viewer() const;
   // An entity is answered back as it was asked for.
   std::string entity_or_viewer(const std::optional<std::string>& asked) const;
+
+  // Counts a part of the answer that can be long. Usage when all parts together are too long: a
+  // query may ask for the same field under many names.
+  Result<void> count_answer(std::size_t bytes) const;
 
   // Usage when the caller's key is for another project or run.
   Result<void> check(const std::string& project, const std::string& run = {}) const;
