@@ -15,6 +15,7 @@
 #include "cli/verbs.h"
 #include "core/log.h"
 #include "core/signals.h"
+#include "core/units.h"
 #include "mlflow/routes.h"
 #include "server/server.h"
 #include "store/database.h"
@@ -50,6 +51,9 @@ const VerbHelp kServerHelp = {
               {"--tls-key", "FILE", "and its private key"},
               {"--access-log", "FILE", "a line for each request, without secrets"},
               {"--allow-host", "NAME", "also answer to this name; may be repeated"},
+              {"--disk-reserve", "SIZE",
+               "refuse uploads that leave less than this free (5 % of the disk, at most 1GiB)"},
+              {"--project-quota", "SIZE", "files that one project may hold, as 50GiB (no limit)"},
               {"--rate", "N", "requests a second that one address may make (no limit)"},
               kJsonFlag}};
 
@@ -103,6 +107,12 @@ Result<server::ServerOptions> server_options(const Arguments& arguments) {
     options.watched.emplace_back(folder);
   }
   options.listen = KEDGE_TRY(listen_options(arguments));
+  if (arguments.has("--disk-reserve")) {
+    options.disk_reserve = KEDGE_TRY(parse_bytes(arguments.value("--disk-reserve"))).value;
+  }
+  if (arguments.has("--project-quota")) {
+    options.project_quota = KEDGE_TRY(parse_bytes(arguments.value("--project-quota"))).value;
+  }
   options.access_log = arguments.value("--access-log");
   options.auth = KEDGE_TRY(parse_auth(arguments));
   options.requests_per_second = static_cast<double>(KEDGE_TRY(arguments.number("--rate", 0)));

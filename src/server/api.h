@@ -53,6 +53,9 @@ void add_sweep_routes(Router& router, const Api& api);     // api_sweeps.cc
 
 void add_api_routes(Router& router, const Api& api);  // all of them
 
+// Whether the project may have the request's body as one more file: Artifacts::check_quota().
+Result<void> check_quota(const Api& api, const Request& request, const std::string& project);
+
 // A blob under its name in a run or an artifact; Range is heeded where it lies in a file.
 Result<Response> blob_response(const Api& api, const Request& request, const store::RunFile& file);
 

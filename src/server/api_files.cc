@@ -73,6 +73,16 @@ Result<Response> get_file(const Api& api, const Request& request) {
   return blob_response(api, request, *file);
 }
 
+}  // namespace
+
+Result<void> check_quota(const Api& api, const Request& request, const std::string& project) {
+  const std::uint64_t size =
+      request.body_file ? KEDGE_TRY(size_of_file(*request.body_file)) : request.body.size();
+  return api.artifacts.check_quota(project, size);
+}
+
+namespace {
+
 Result<store::StoredBlob> take_body(const Api& api, const Request& request,
                                     std::string_view digest) {
   // An empty body was never spooled.
@@ -81,6 +91,7 @@ Result<store::StoredBlob> take_body(const Api& api, const Request& request,
 }
 
 Result<Response> put_file(const Api& api, const Request& request) {
+  KEDGE_TRY(check_quota(api, request, request.parameter("project")));
   const auto kept = api.artifacts.keep_blobs();
   const store::StoredBlob blob = KEDGE_TRY(take_body(api, request, {}));
   const store::RunFile file{request.parameter("path"), blob.size, blob.digest};

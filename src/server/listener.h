@@ -34,6 +34,7 @@ struct ListenOptions {
   std::chrono::milliseconds slow_timeout = std::chrono::seconds(30);
   std::chrono::milliseconds idle_timeout = std::chrono::seconds(300);
   Path spool_folder = {};  // for bodies of spooled routes; must be there when a route is spooled
+  std::uint64_t reserve_bytes = 0;  // that stay free on that folder's disk
   std::optional<TlsFiles> tls = {};
   AccessLog* access_log = nullptr;  // lives longer than the listener
   // Called before the first of the requests that a thread has read at once, if they are answered on

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/disk_room.h"
 #include "core/log.h"
 #include "server/api.h"
 #include "server/internal/secrets.h"
@@ -217,8 +218,11 @@ Result<std::unique_ptr<Server>> Server::start(const ServerOptions& options) {
   listen.spool_folder = KEDGE_TRY(make_spool_folder(options.data));
   const std::string blobs =
       options.blobs.empty() ? (options.data / "blobs").string() : options.blobs;
-  parts->blobs = KEDGE_TRY(store::BlobStore::open(blobs, {.spool = listen.spool_folder}));
+  listen.reserve_bytes = options.disk_reserve.value_or(default_reserve(options.data));
+  parts->blobs = KEDGE_TRY(store::BlobStore::open(
+      blobs, {.spool = listen.spool_folder, .reserve_bytes = listen.reserve_bytes}));
   parts->artifacts = std::make_unique<store::Artifacts>(*parts->store, *parts->blobs);
+  parts->artifacts->set_project_quota(options.project_quota);
   parts->models = std::make_unique<store::Models>(*parts->store);
   parts->owner = KEDGE_TRY(load_owner(options));
   parts->access =

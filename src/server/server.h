@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,9 @@ struct ServerOptions {
   std::string db = {};             // postgres://...; empty: SQLite in `data`
   std::string blobs = {};          // a folder or s3://...; empty: `data`/blobs
   std::vector<Path> watched = {};  // folders of runs on a shared file system
+  // Stay free on the disks of uploads and blobs; nothing: 5 % of the disk, at most 1 GiB.
+  std::optional<std::uint64_t> disk_reserve = {};
+  std::uint64_t project_quota = 0;  // bytes of files that one project may hold; 0: any
   ListenOptions listen = {};
   Path access_log = {};  // a file for a line a request; empty: none
   Auth auth = Auth::Owner;

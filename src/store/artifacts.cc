@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "core/units.h"
 #include "store/blob_references.h"
 #include "store/database.h"
 #include "store/internal/artifact_draft.h"
@@ -16,6 +17,21 @@
 
 namespace kedge::store {
 namespace {
+
+// How many bytes of the draft the project does not hold yet.
+Result<std::uint64_t> count_new_bytes(Store& store, const ArtifactDraft& draft) {
+  std::uint64_t bytes = 0;
+  KEDGE_TRY(store.read([&](Database& database) -> Result<void> {
+    bytes = 0;
+    for (const ArtifactFile& file : draft.files) {
+      const bool is_held = !file.reference.empty() ||
+                           KEDGE_TRY(is_blob_referred(database, file.digest, draft.project));
+      bytes += is_held ? 0 : file.size;
+    }
+    return {};
+  }));
+  return bytes;
+}
 
 Result<std::vector<std::string>> find_missing(Store& store, BlobStore& blobs,
                                               const ArtifactDraft& draft) {
@@ -224,6 +240,9 @@ Result<CommitAnswer> Artifacts::commit(const ArtifactDraft& draft, std::int64_t 
   if (!answer.missing.empty()) {
     return answer;
   }
+  if (project_quota_ > 0) {
+    KEDGE_TRY(check_quota(draft.project, KEDGE_TRY(count_new_bytes(store_, draft))));
+  }
   KEDGE_TRY(store_.change([&](Database& database) -> Result<void> {
     const std::int64_t artifact = KEDGE_TRY(find_or_add_artifact(database, draft, now_us));
     const auto newest = find_version(database, draft.project, draft.name, "latest");
@@ -340,6 +359,33 @@ Result<std::uint64_t> Artifacts::free_unused(const std::vector<std::string>& dig
     freed_bytes += KEDGE_TRY(blobs_.remove(digest)) ? size.value_or(0) : 0;
   }
   return freed_bytes;
+}
+
+Result<void> Artifacts::check_quota(const std::string& project, std::uint64_t more) {
+  if (project_quota_ == 0 || more == 0 || project.empty()) {
+    return {};
+  }
+  const std::lock_guard lock(usage_mutex_);
+  const auto known = usage_.find(project);
+  if (known == usage_.end() || known->second + more > project_quota_) {
+    // Something may have been deleted, or sent twice.
+    KEDGE_TRY(store_.read([&](Database& database) -> Result<void> {
+      usage_[project] = KEDGE_TRY(sum_referred_bytes(database, project));
+      return {};
+    }));
+  }
+  std::uint64_t& held = usage_[project];
+  if (held + more > project_quota_) {
+    return fail(
+        ErrorKind::Io,
+        fmt::format("No space left for project '{}': it holds {}, {} more are too many, and "
+                    "its quota is {}",
+                    project, render_bytes({held}), render_bytes({more}),
+                    render_bytes({project_quota_})),
+        "delete runs or artifacts of it; --project-quota of the server is the limit");
+  }
+  held += more;
+  return {};
 }
 
 }  // namespace kedge::store

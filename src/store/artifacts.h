@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <shared_mutex>
 #include <string>
@@ -138,6 +140,14 @@ class Artifacts {
   // holds it.
   std::shared_lock<std::shared_mutex> keep_blobs() const { return std::shared_lock(freeing_); }
 
+  // How many bytes of files each project may hold, in runs, versions and drafts, equal ones counted
+  // once; 0: any number. Call it before anything else.
+  void set_project_quota(std::uint64_t bytes) { project_quota_ = bytes; }
+
+  // Whether a project may get so many bytes more: Io, as for a full disk, when it may not. Counts
+  // them as taken. commit() asks for itself.
+  Result<void> check_quota(const std::string& project, std::uint64_t more);
+
   // Both ways, at most `limit` nodes.
   Result<Lineage> lineage(const LineageNode& start, std::size_t limit = 200) const;
 
@@ -145,6 +155,10 @@ class Artifacts {
   Store& store_;
   BlobStore& blobs_;
   mutable std::shared_mutex freeing_;
+  std::uint64_t project_quota_ = 0;
+  std::mutex usage_mutex_;
+  // At least what each project holds: what it held when it was last counted, and all since then.
+  std::map<std::string, std::uint64_t> usage_;
 };
 
 }  // namespace kedge::store

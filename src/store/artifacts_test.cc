@@ -138,6 +138,21 @@ TEST_P(ArtifactsTest, removing_a_version_frees_only_what_nothing_else_holds) {
   EXPECT_EQ(commit(draft({file("a", 'd')})).version, 2);
 }
 
+TEST_P(ArtifactsTest, a_project_gets_no_more_than_its_quota) {
+  artifacts_->set_project_quota(25);
+  commit(draft({file("a", 'a'), file("b", 'b')}));
+  EXPECT_EQ(artifacts_->check_quota("p", 6).error().kind, ErrorKind::Io);
+  EXPECT_TRUE(artifacts_->check_quota("q", 25));
+  const auto refused = artifacts_->commit(draft({file("a", 'a'), file("c", 'c')}), 1);
+  EXPECT_THAT(refused.error().message, HasSubstr("No space left for project 'p'"));
+  ArtifactDraft other = draft({file("x", 'a'), file("y", 'b')});  // costs nothing: it holds them
+  other.name = "again";
+  commit(other);
+  ASSERT_TRUE(artifacts_->remove(artifacts_->find("p", "again", "v0").value()));
+  ASSERT_TRUE(artifacts_->remove(artifacts_->find("p", "weights", "v0").value()));
+  EXPECT_TRUE(artifacts_->check_quota("p", 25));
+}
+
 TEST_P(ArtifactsTest, lineage_goes_both_ways) {
   ArtifactDraft data{.project = "p", .name = "data", .type = "dataset", .files = {file("x", 'd')}};
   data.made_by = RunKey{"p", "prepare"};

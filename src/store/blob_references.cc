@@ -76,4 +76,11 @@ Result<bool> is_blob_referred(Database& database, std::string_view digest,
                                    : database.query_integer(own, {digest, project})) > 0;
 }
 
+Result<std::uint64_t> sum_referred_bytes(Database& database, std::string_view project) {
+  static const std::string sql =
+      "SELECT COALESCE(SUM(size), 0) FROM (SELECT digest, MAX(size) AS size FROM (" +
+      select_referred("<> $1", true) + ") AS referred GROUP BY digest) AS held";
+  return static_cast<std::uint64_t>(KEDGE_TRY(database.query_integer(sql, {"", project})));
+}
+
 }  // namespace kedge::store

@@ -3,6 +3,7 @@
 // its bytes with the next deletion, and is missing from every backup.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,5 +32,8 @@ Result<std::vector<StoredBlob>> list_referred_blobs(Database& database);
 // `project`: whether rows of this project name it; empty: whether any do.
 Result<bool> is_blob_referred(Database& database, std::string_view digest,
                               std::string_view project = {});
+
+// How many bytes the blobs have that rows of this project name, each counted once.
+Result<std::uint64_t> sum_referred_bytes(Database& database, std::string_view project);
 
 }  // namespace kedge::store

@@ -30,7 +30,7 @@ Result<std::unique_ptr<BlobStore>> BlobStore::open(const std::string& address,
   if (address.starts_with("s3://")) {
     return open_s3_blobs(address, options);
   }
-  return open_file_blobs(address);
+  return open_file_blobs(address, options);
 }
 
 Result<StoredBlob> BlobStore::put(std::string_view bytes, std::string_view expected) {

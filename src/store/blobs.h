@@ -36,6 +36,7 @@ bool is_blob_digest(std::string_view text);
 class BlobWriter {
  public:
   virtual ~BlobWriter() = default;
+  // Io, as for a full disk, when it would eat into BlobOptions::reserve_bytes.
   virtual Result<void> add(std::string_view bytes) = 0;
 
   // Durable when it returns. Corrupt, and nothing is stored, when the bytes do not have the digest
@@ -47,7 +48,8 @@ struct BlobOptions {
   Path spool = {};  // where blobs for S3 lie until they are sent; empty: the system's folder
   // S3 only. A blob larger than one part is sent in parts, each of which can be sent again.
   std::uint64_t part_bytes = 16ULL << 20U;
-  int attempts = 5;  // of a request that failed for no fault of its own
+  int attempts = 5;                 // of a request that failed for no fault of its own
+  std::uint64_t reserve_bytes = 0;  // that stay free on the disk blobs are written to
 };
 
 using BlobSink = std::function<Result<void>(std::string_view bytes)>;

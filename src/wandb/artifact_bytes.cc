@@ -55,6 +55,7 @@ Result<void> take_draft_bytes(const Call& call, const json& meaning) {
                       : take_bytes(call, ""));
     return drafts.set_manifest(draft, blob.digest);
   }
+  KEDGE_TRY(server::check_quota(call.api, call.request, KEDGE_TRY(drafts.find(draft)).project));
   const std::string md5 = meaning.at("md5").get<std::string>();
   const store::StoredBlob blob = KEDGE_TRY(take_bytes(call, md5));
   return drafts.put_files(draft,

@@ -80,6 +80,23 @@ Result<void> change_loose(const Call& call, const FilePlace& place, const RunFil
   });
 }
 
+// Of a logged model's shelf it is the model's; what lies on others is nobody's.
+Result<std::string> project_of(const Call& call, const FileOwner& owner) {
+  std::string project = owner.run ? owner.run->project : "";
+  if (!owner.run) {
+    KEDGE_TRY(call.api.store.read([&](Database& database) {
+      return database.query(
+          "SELECT p.name FROM logged_models m JOIN projects p ON p.id = m.project_id"
+          " WHERE 'models/' || m.id = $1",
+          {owner.shelf}, [&](const SqlRow& row) -> Result<void> {
+            project = row.string(0);
+            return {};
+          });
+    }));
+  }
+  return project;
+}
+
 Outcome<server::Response> send_blob(const Call& call, const RunFile& file) {
   const auto path = call.api.blobs.find_path(file.digest);
   if (!path) {
@@ -165,6 +182,7 @@ Outcome<std::optional<RunFile>> find_file(const Call& call, const FilePlace& pla
 }
 
 Outcome<std::string> put_body(const Call& call, const FilePlace& place) {
+  KEDGE_TRY(server::check_quota(call.api, call.request, KEDGE_TRY(project_of(call, place.owner))));
   return put_blob(call, place, [&] {
     const auto& body = call.request.body_file;  // an empty one was never spooled
     return body ? call.api.blobs.put_file(*body) : call.api.blobs.put(call.request.body);

@@ -6,8 +6,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "server/http.h"
+
 namespace kedge::mlflow {
 namespace {
+
+constexpr int kDiskFull = 507;
 
 struct CodeFacts {
   std::string_view name;
@@ -30,6 +34,7 @@ constexpr auto kFacts = std::to_array<CodeFacts>({
     {"NOT_IMPLEMENTED", 501, "", ""},
     {"REQUEST_LIMIT_EXCEEDED", 429, "", ""},
     {"TEMPORARILY_UNAVAILABLE", 503, "", ""},
+    {"RESOURCE_EXHAUSTED", kDiskFull, "", ""},
     {"INTERNAL_ERROR", 500, "XXM00", "CLIENT_INTERNAL_ERROR"},
 });
 
@@ -37,8 +42,8 @@ const CodeFacts& facts_of(Code code) {
   return kFacts.at(static_cast<std::size_t>(code));
 }
 
-Code code_of(ErrorKind kind) {
-  switch (kind) {
+Code code_of(const Error& error) {
+  switch (error.kind) {
     case ErrorKind::Usage:
       return Code::InvalidParameterValue;
     case ErrorKind::NotFound:
@@ -47,6 +52,8 @@ Code code_of(ErrorKind kind) {
     case ErrorKind::Interrupted:
       return Code::TemporarilyUnavailable;
     case ErrorKind::Io:
+      return server::error_response(error).status == kDiskFull ? Code::ResourceExhausted
+                                                               : Code::InternalError;
     case ErrorKind::Corrupt:
       break;
   }
@@ -56,7 +63,7 @@ Code code_of(ErrorKind kind) {
 }  // namespace
 
 Fault::Fault(const Error& error)
-    : code(code_of(error.kind)),
+    : code(code_of(error)),
       message(error.hint.empty() ? error.message : error.message + "; " + error.hint) {}
 
 std::string_view name_of(Code code) {
@@ -93,6 +100,8 @@ Code code_of_status(int status) {
       return Code::NotImplemented;
     case 503:
       return Code::TemporarilyUnavailable;
+    case kDiskFull:
+      return Code::ResourceExhausted;
     default:
       return status < 500 ? Code::BadRequest : Code::InternalError;
   }

@@ -24,6 +24,7 @@ enum class Code : std::uint8_t {
   NotImplemented,
   RequestLimitExceeded,
   TemporarilyUnavailable,
+  ResourceExhausted,
   InternalError,
 };
 

@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t kReadPiece = 16U << 10U;
 constexpr std::size_t kMaxPipelined = 64;
 constexpr std::size_t kMaxQuickBytes = 128U << 10U;
-constexpr std::size_t kMaxLinger = 1U << 20U;
+constexpr std::size_t kMaxLinger = 64U << 20U;  // or two seconds, whichever ends first
 
 std::optional<Method> parse_method(http::verb verb) {
   switch (verb) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "core/disk_room.h"
 #include "server/internal/request_head.h"
 
 namespace kedge::server {
@@ -58,6 +59,15 @@ Task<bool> Connection::read_body(Head& head, Request& request, const RouteOption
   head.parser.eager(true);
   set_deadline(shared_.options.slow_timeout);
   received_ = 0;
+  if (options.is_spooled) {  // before anything comes, where the client says how much it will be
+    const ListenOptions& listen = shared_.options;
+    const auto room = check_room(listen.spool_folder, head.parser.content_length().value_or(0),
+                                 listen.reserve_bytes);
+    if (!room) {
+      auto slot = std::make_shared<Slot>();
+      co_return co_await refuse(std::move(slot), error_response(room.error()));
+    }
+  }
   if (const auto expect = request.headers.find("expect");
       expect && boost::beast::iequals({expect->data(), expect->size()}, "100-continue") &&
       in_begin_ == in_.size()) {
@@ -115,7 +125,12 @@ Task<bool> Connection::spool_body(Head& head, Request& request, std::uint64_t ma
     }
     clear_deadline();  // now it is the disk that is slow
     const bool is_run = co_await work(shared_.workers, [&] {
-      if (auto written = write_all(file.get(), piece, path); !written) {
+      const std::uint64_t reserve = shared_.options.reserve_bytes;
+      auto written = check_room(path.parent_path(), piece.size(), reserve);
+      if (written) {
+        written = write_all(file.get(), piece, path);
+      }
+      if (!written) {
         failure = std::move(written).error();
       }
     });

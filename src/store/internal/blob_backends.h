@@ -10,7 +10,7 @@
 
 namespace kedge::store {
 
-Result<std::unique_ptr<BlobStore>> open_file_blobs(const Path& folder);
+Result<std::unique_ptr<BlobStore>> open_file_blobs(const Path& folder, const BlobOptions& options);
 
 // `address` begins with s3://.
 Result<std::unique_ptr<BlobStore>> open_s3_blobs(const std::string& address,

@@ -58,11 +58,12 @@ class FileBlobWriter : public BlobWriter {
 
 class FileBlobs : public BlobStore {
  public:
-  explicit FileBlobs(Path folder) : folder_(std::move(folder)) {}
+  FileBlobs(Path folder, std::uint64_t reserve_bytes)
+      : folder_(std::move(folder)), reserve_bytes_(reserve_bytes) {}
 
   Result<std::unique_ptr<BlobWriter>> begin() override {
-    return std::make_unique<FileBlobWriter>(folder_,
-                                            KEDGE_TRY(SpoolFile::create(folder_ / kIncoming)));
+    return std::make_unique<FileBlobWriter>(
+        folder_, KEDGE_TRY(SpoolFile::create(folder_ / kIncoming, reserve_bytes_)));
   }
 
   Result<std::optional<std::uint64_t>> find_size(const std::string& digest) override {
@@ -156,6 +157,7 @@ class FileBlobs : public BlobStore {
 
  private:
   Path folder_;
+  std::uint64_t reserve_bytes_;
 };
 
 // What a killed process left. A day is longer than any upload that is still going on.
@@ -172,10 +174,10 @@ void remove_old_files(const Path& incoming) {
 
 }  // namespace
 
-Result<std::unique_ptr<BlobStore>> open_file_blobs(const Path& folder) {
+Result<std::unique_ptr<BlobStore>> open_file_blobs(const Path& folder, const BlobOptions& options) {
   KEDGE_TRY(make_dirs(folder / kIncoming));
   remove_old_files(folder / kIncoming);
-  return std::make_unique<FileBlobs>(folder);
+  return std::make_unique<FileBlobs>(folder, options.reserve_bytes);
 }
 
 }  // namespace kedge::store

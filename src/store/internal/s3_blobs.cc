@@ -170,8 +170,9 @@ class S3Blobs : public BlobStore {
         options_(std::move(options)) {}
 
   Result<std::unique_ptr<BlobWriter>> begin() override {
-    return std::make_unique<S3BlobWriter>(client_, KEDGE_TRY(SpoolFile::create(options_.spool)),
-                                          options_.part_bytes);
+    return std::make_unique<S3BlobWriter>(
+        client_, KEDGE_TRY(SpoolFile::create(options_.spool, options_.reserve_bytes)),
+        options_.part_bytes);
   }
 
   Result<std::optional<std::uint64_t>> find_size(const std::string& digest) override {

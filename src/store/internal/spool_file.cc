@@ -7,20 +7,23 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "core/disk_room.h"
+
 namespace kedge::store {
 
-Result<SpoolFile> SpoolFile::create(const Path& folder) {
+Result<SpoolFile> SpoolFile::create(const Path& folder, std::uint64_t reserve_bytes) {
   std::string name = (folder / "blob-XXXXXX").string();
   OwnedFd fd(::mkostemp(name.data(), O_CLOEXEC));
   if (fd.get() < 0) {
     return std::unexpected(io_error("cannot write in", folder, errno));
   }
-  return SpoolFile(name, std::move(fd));
+  return SpoolFile(name, std::move(fd), reserve_bytes);
 }
 
 SpoolFile::SpoolFile(SpoolFile&& other) noexcept
     : path_(std::exchange(other.path_, {})),
       fd_(std::move(other.fd_)),
+      reserve_bytes_(other.reserve_bytes_),
       hash_(other.hash_),
       size_(other.size_) {}
 
@@ -31,6 +34,7 @@ SpoolFile::~SpoolFile() {
 }
 
 Result<void> SpoolFile::add(std::string_view bytes) {
+  KEDGE_TRY(check_room(path_.parent_path(), bytes.size(), reserve_bytes_));
   hash_.add(as_bytes(bytes));
   size_ += bytes.size();
   return write_all(fd_.get(), bytes, path_);

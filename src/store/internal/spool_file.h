@@ -14,7 +14,8 @@ namespace kedge::store {
 
 class SpoolFile {
  public:
-  static Result<SpoolFile> create(const Path& folder);
+  // `reserve_bytes` stay free on the folder's disk.
+  static Result<SpoolFile> create(const Path& folder, std::uint64_t reserve_bytes);
 
   SpoolFile(SpoolFile&& other) noexcept;
   SpoolFile& operator=(SpoolFile&&) = delete;
@@ -33,10 +34,12 @@ class SpoolFile {
   void keep() { path_.clear(); }
 
  private:
-  SpoolFile(Path path, OwnedFd fd) : path_(std::move(path)), fd_(std::move(fd)) {}
+  SpoolFile(Path path, OwnedFd fd, std::uint64_t reserve_bytes)
+      : path_(std::move(path)), fd_(std::move(fd)), reserve_bytes_(reserve_bytes) {}
 
   Path path_;
   OwnedFd fd_;
+  std::uint64_t reserve_bytes_ = 0;
   Sha256 hash_;
   std::uint64_t size_ = 0;
 };

@@ -99,6 +99,7 @@ Result<server::Response> put_signed(const Call& call) {
   const auto kept = call.api.artifacts.keep_blobs();
   if (what == "run") {
     const store::RunKey key{meaning.at("project"), meaning.at("run")};
+    KEDGE_TRY(server::check_quota(call.api, call.request, key.project));
     const store::StoredBlob blob = KEDGE_TRY(take_bytes(call, ""));
     KEDGE_TRY(call.api.store.bind_file(key, {meaning.at("path"), blob.size, blob.digest}));
   } else if (what == "file" || what == "manifest") {
