@@ -9,6 +9,7 @@ import { ApiError } from './client';
 import { loadConsole, loadRecords } from './records';
 import { loadLineage, loadVersion } from './artifacts';
 import { fieldsOf, loadFields } from './fields';
+import { loadGroupCurves, loadGroups } from './groups';
 import { loadModels } from './models';
 import { loadMetrics, loadProjects, loadRun, searchRuns } from './runs';
 import { loadSeries } from './series';
@@ -79,6 +80,19 @@ test('NaN and infinities of a series are numbers again', async () => {
   expect(series?.x).toEqual([0, 1, 2, 3]);
   expect(series?.y).toEqual([1, 0.5, NaN, Infinity]);
   expect(series?.isSampled).toBe(false);
+});
+
+test('groups have their values, how many runs, and numbers over all of them', async () => {
+  answerWith('groups');
+  const request = { project: 'golden', filter: '', group: ['config.optimizer.name'] };
+  const { groups, runs } = await loadGroups({ ...request, order: [], fields: [], limit: 10 });
+  expect(runs).toBe(1);
+  expect(groups[0]).toMatchObject({ values: ['adamw'], runs: 1, states: { running: 1 } });
+  expect(groups[0]?.fields['config.optimizer.lr']).toMatchObject({ count: 1, mean: 0.001, sd: 0 });
+  answerWith('groups_series');
+  const curve = { key: 'val/loss', kind: 'metric', x: 'step', points: 100, range: null } as const;
+  const [first] = await loadGroupCurves({ ...request, ...curve, only: [], limit: 1 });
+  expect(first).toMatchObject({ curves: 1, x: [0, 1], n: [1, 1], mean: [1, 0.5], sd: [0, 0] });
 });
 
 test('metrics, projects, console and alerts', async () => {

@@ -26,7 +26,8 @@ export function readAt(plot: uPlot, drawing: Drawing): Readout | null {
       x = own;
     }
     const { id, label, colour } = stroke;
-    rows.push({ id, label, colour, value, count: drawing.counts.get(id)?.get(own) });
+    const count = drawing.counts.get(id)?.get(own);
+    rows.push({ id, label: count === undefined ? label : id, colour, value, count });
   });
   rows.sort((a, b) => (b.value ?? 0) - (a.value ?? 0));
   return { x, rows };

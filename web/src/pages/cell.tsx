@@ -63,6 +63,9 @@ export function GroupCellView({ facts, column }: { facts: GroupFacts; column: st
           {cell.count > 1 && (
             <span class="faint"> &plusmn;{formatCell(round2(cell.std), column)}</span>
           )}
+          {cell.count < facts.runs && (
+            <span class="faint"> n = {cell.count.toLocaleString('en')}</span>
+          )}
         </span>
       );
     case 'various':

@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Run } from '../api/types';
 import { numericOf } from '../lib/columns';
+import { quoteField } from '../lib/groups';
 import type { View } from '../lib/view';
 import { useWindow } from '../ui/virtual_list';
 import { layoutOf, NAME } from './column_widths';
@@ -38,7 +39,10 @@ export function RunsTable(props: Props) {
   const [dragged, setDragged] = useState<Record<string, number> | null>(null);
   const all = [NAME, ...columns];
   const layout = layoutOf(all, dragged ?? view.widths, view.group !== '');
-  const numbers = useMemo(() => numericOf(columns, runsOf(rows)), [columns, rows]);
+  const numbers = useMemo(
+    () => new Set([...numericOf(columns, runsOf(rows)), ...numericGroups(columns, rows)]),
+    [columns, rows],
+  );
   const stable = useStableActions(actions);
   useKeepInView(box, cursor);
   useAside(box);
@@ -92,6 +96,12 @@ export function RunsTable(props: Props) {
 
 function runsOf(rows: readonly Row[]): Run[] {
   return rows.slice(0, 200).flatMap((row) => (row.kind === 'run' ? row.run : []));
+}
+
+/** Columns that groups have a mean of. */
+function numericGroups(columns: readonly string[], rows: readonly Row[]): string[] {
+  const groups = rows.slice(0, 200).flatMap((row) => (row.kind === 'group' ? row.facts : []));
+  return columns.filter((column) => groups.some((g) => g.fields[quoteField(column)]?.count));
 }
 
 /** The same functions for as long as the table lives: a line is drawn again only for its data. */
