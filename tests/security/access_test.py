@@ -210,7 +210,7 @@ class Owner(AttackCase):
         data.chmod(0o777)
         before = os.umask(0)
         try:
-            server = self.serve("--access-log", str(self.folder / "data/access.log"), has_owner=True)
+            server = self.serve("--access-log", str(data / "access.log"), has_owner=True)
         finally:
             os.umask(before)
         key = bearer(server.key)
