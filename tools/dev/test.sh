@@ -2,12 +2,11 @@
 #
 # Builds and runs everything .ci/run runs: unit tests, command-line transcripts, a training that is
 # killed again and again and one whose disk is full, agents of a sweep that are killed, jobs on real
-# Slurm and HTCondor daemons (fetched as root, skipped where that cannot be), every way
-# into a server that is killed, frozen and behind a bad network, the web page's own checks and,
-# where there is a Chromium, the journeys of its users, the commands in the documentation, library
-# dependencies, the tools' own
-# tests, five seconds each of three fuzzers where there is a clang with libFuzzer, lint without
-# clang-tidy.
+# Slurm and HTCondor daemons (fetched as root, skipped where that cannot be), every way into a
+# server that is killed, frozen and behind a bad network, attacks on it, the web page's own checks
+# and, where there is a Chromium, the journeys of its users, the commands in the documentation,
+# library dependencies, the tools' own tests, five seconds each of some fuzzers where there is a
+# clang with libFuzzer, lint without clang-tidy.
 # A part prints one line when it passes and its output when it does not. A part that fails is tried
 # once more, because machines that are shared stop for seconds at a time; its line says so.
 #
