@@ -97,7 +97,7 @@ nlohmann::json facts_json(const SweepFacts& facts) {
             {"goal", facts.metric.goal == search::Goal::Maximize ? "maximize" : "minimize"}}}};
 }
 
-Result<SweepFacts> parse_facts(const nlohmann::json& json, const std::string& where) {
+Result<SweepFacts> parse_facts(const nlohmann::json& json, const std::string& where) try {
   if (!json.is_object() || json.value("format", "") != "kedge-sweep") {
     return fail(ErrorKind::Corrupt, fmt::format("{} does not describe a sweep", where));
   }
@@ -120,6 +120,9 @@ Result<SweepFacts> parse_facts(const nlohmann::json& json, const std::string& wh
   facts.metric.goal =
       metric.value("goal", "") == "maximize" ? search::Goal::Maximize : search::Goal::Minimize;
   return facts;
+} catch (const nlohmann::json::exception& error) {
+  return fail(ErrorKind::Corrupt,
+              fmt::format("{} does not describe a sweep: {}", where, error.what()));
 }
 
 Result<SweepFacts> make_facts(const NewSweep& sweep, const search::SweepPlan& plan) {

@@ -25,11 +25,34 @@ constexpr std::array<std::string_view, 6> kTrialStates = {"waiting",  "running",
 
 // JSON has no NaN: a diverged training's is null with a mark.
 std::optional<double> find_number(const nlohmann::json& json, const char* key) {
-  const auto found = json.find(key);
+  const auto found = json.is_object() ? json.find(key) : json.end();
   if (found == json.end()) {
     return std::nullopt;
   }
   return found->is_number() ? found->get<double>() : std::numeric_limits<double>::quiet_NaN();
+}
+
+// A file or an answer may hold anything: what is of another type counts as missing.
+const nlohmann::json& member_in(const nlohmann::json& json, const char* key) {
+  static const nlohmann::json kNothing;
+  const auto found = json.is_object() ? json.find(key) : json.end();
+  return found == json.end() ? kNothing : *found;
+}
+
+std::string text_in(const nlohmann::json& json, const char* key) {
+  const nlohmann::json& member = member_in(json, key);
+  return member.is_string() ? member.get<std::string>() : "";
+}
+
+template <typename Integer>
+Integer integer_in(const nlohmann::json& json, const char* key) {
+  const nlohmann::json& member = member_in(json, key);
+  return member.is_number_integer() ? member.get<Integer>() : Integer{0};
+}
+
+nlohmann::json values_in(const nlohmann::json& json) {
+  const nlohmann::json& member = member_in(json, "values");
+  return member.is_object() ? member : nlohmann::json::object();
 }
 
 void count_files(const Path& folder, TrialView& view) {
@@ -70,17 +93,18 @@ nlohmann::json result_json(const TrialResult& result) {
 
 TrialResult parse_result(const nlohmann::json& json) {
   TrialResult result;
-  const auto found = std::ranges::find(kTrialStates, json.value("state", "failed"));
+  const auto found = std::ranges::find(kTrialStates, text_in(json, "state"));
   result.state = found == kTrialStates.end()
                      ? search::TrialState::Failed
                      : static_cast<search::TrialState>(found - kTrialStates.begin());
   result.metric = find_number(json, "metric");
-  result.exit_code = json.value("exit_code", 0);
-  result.seconds = json.value("seconds", 0.0);
-  result.message = json.value("message", "");
-  result.host = json.value("host", "");
-  result.ended = json.value("ended", "");
-  result.reused = json.value("reused", "");
+  result.exit_code = integer_in<int>(json, "exit_code");
+  const nlohmann::json& seconds = member_in(json, "seconds");
+  result.seconds = seconds.is_number() ? seconds.get<double>() : 0;
+  result.message = text_in(json, "message");
+  result.host = text_in(json, "host");
+  result.ended = text_in(json, "ended");
+  result.reused = text_in(json, "reused");
   return result;
 }
 
@@ -105,16 +129,16 @@ nlohmann::json render_trial(const TrialView& view) {
 
 TrialView parse_trial(const nlohmann::json& json) {
   TrialView view;
-  view.trial.number = json.value("number", std::int64_t{0});
-  view.trial.values = json.value("values", nlohmann::json::object());
-  view.trial.curve = parse_curve(json.value("curve", nlohmann::json()));
-  view.run = json.value("run", "");
-  view.attempts = json.value("attempts", 0);
-  view.failures = json.value("failures", 0);
-  if (const auto result = json.find("result"); result != json.end() && result->is_object()) {
-    view.result = parse_result(*result);
+  view.trial.number = integer_in<std::int64_t>(json, "number");
+  view.trial.values = values_in(json);
+  view.trial.curve = parse_curve(member_in(json, "curve"));
+  view.run = text_in(json, "run");
+  view.attempts = integer_in<int>(json, "attempts");
+  view.failures = integer_in<int>(json, "failures");
+  if (const nlohmann::json& result = member_in(json, "result"); result.is_object()) {
+    view.result = parse_result(result);
   }
-  conclude_state(view, json.value("state", "") == "paused");
+  conclude_state(view, text_in(json, "state") == "paused");
   return view;
 }
 
@@ -135,11 +159,11 @@ void conclude_state(TrialView& view, bool is_paused) {
 
 TrialView view_of(const nlohmann::json& description, const Path& folder) {
   TrialView view;
-  view.trial.values = description.value("values", nlohmann::json::object());
-  view.run = description.value("run", "");
+  view.trial.values = values_in(description);
+  view.run = text_in(description, "run");
   count_files(folder, view);
   if (const auto progress = read_json(folder / "progress.json")) {
-    view.trial.curve = parse_curve(progress->value("curve", nlohmann::json()));
+    view.trial.curve = parse_curve(member_in(*progress, "curve"));
   }
   const auto own = description.find("result");  // of a trial taken over from another sweep
   const auto json =

@@ -29,7 +29,11 @@ std::optional<std::string_view> take_line(std::string_view& text) {
 
 SystemTime from_local(std::tm parts) {
   parts.tm_isdst = -1;
-  return std::chrono::system_clock::from_time_t(std::mktime(&parts));
+  // A damaged line may say any year. The clock counts nanoseconds and ends in 2262; from 1970 on
+  // differences fit too.
+  constexpr std::time_t kLatest_s = 9'223'372'036;
+  return std::chrono::system_clock::from_time_t(
+      std::clamp<std::time_t>(std::mktime(&parts), 0, kLatest_s));
 }
 
 // A log without years is read within one of them: the latest date that is not in the future.
@@ -151,14 +155,14 @@ void keep_largest(std::map<std::string, ResourceUse>& all,
 
 // "Usr 0 00:00:12, Sys 0 00:00:01  -  Total Remote Usage": days, then a clock.
 std::optional<double> parse_cpu_time(const std::string& line) {
-  long ud = 0, uh = 0, um = 0, us = 0, sd = 0, sh = 0, sm = 0, ss = 0;
+  double ud = 0, uh = 0, um = 0, us = 0, sd = 0, sh = 0, sm = 0, ss = 0;
   int end = 0;
-  const int count = std::sscanf(line.c_str(), "Usr %ld %ld:%ld:%ld, Sys %ld %ld:%ld:%ld%n", &ud,
+  const int count = std::sscanf(line.c_str(), "Usr %lf %lf:%lf:%lf, Sys %lf %lf:%lf:%lf%n", &ud,
                                 &uh, &um, &us, &sd, &sh, &sm, &ss, &end);
   if (count != 8 || line.find("Remote Usage", static_cast<std::size_t>(end)) == line.npos) {
     return std::nullopt;
   }
-  return static_cast<double>(((ud + sd) * 24 + uh + sh) * 3600 + (um + sm) * 60 + us + ss);
+  return ((ud + sd) * 24 + uh + sh) * 3600 + (um + sm) * 60 + us + ss;
 }
 
 // Hold codes 46 and 47: the allowed job and execute duration were exceeded.
