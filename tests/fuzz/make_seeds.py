@@ -4,9 +4,12 @@ Run with the xxhash package: python tests/fuzz/make_seeds.py
 Inputs that once failed lie beside them under other names, and stay.
 """
 
+import base64
+import gzip
 import json
 import struct
 import zipfile
+import zlib
 from io import BytesIO
 from pathlib import Path
 
@@ -228,5 +231,140 @@ def graphql():
         put("graphql", name, data)
 
 
-for make in (klog, safetensors, manifest, torch_file, config, chunk, query, event_file, graphql):
+def http():
+    zipped = gzip.compress(b"loss 0.5\n" * 50, mtime=0)
+    seeds = {
+        "target": b"/api/v1/runs/mnist/k3f9q2/files/media/a%20b%2Fc.png?x=1&y=%C3%A9&z",
+        "dots": b"/a/%2e%2E/b/./c?token=a+b",
+        "range": b"rbytes=10-99\0\"e\"",
+        "suffix": b"rbytes=-18446744073709551615",
+        "base64": b"b" + base64.b64encode(b"ada:kedge_secret\xff"),
+        "gzip": b"zgzip\0" + zipped,
+        "deflate": b"zdeflate\0" + zlib.compress(b"x" * 300),
+        "bomb": b"zgzip\0" + gzip.compress(bytes(1 << 20), mtime=0),
+        "zstd": b"zzstd\0" + bytes.fromhex("28b52ffd2005290000") + b"hello",
+    }
+    for name, data in seeds.items():
+        put("http", name, data)
+
+
+def log_body():
+    put("log_body", "points",
+        b'{"points": [{"key": "loss", "step": 3, "value": 0.5, "time_us": 17},'
+        b' {"kind": "system", "value": "NaN", "key": "gpu\\u00e9\\n", "step": -1}], "epoch": 1.5}')
+    put("log_body", "values", b'{"step":9223372036854775807,"values":{"a":1e308,"b":true,'
+        b'"c":"-Infinity"},"epoch":2}')
+
+
+def wandb():
+    seeds = {
+        "history": b'h{"loss": 0.5, "_step": 3, "_timestamp": 1794719617.5, "nested": {"a": NaN},'
+        b' "pic": {"_type": "image-file", "path": "media/x.png", "caption": "c"},'
+        b' "h": {"_type": "histogram", "bins": [0, 1, 2], "values": [3, 4]}}',
+        "event": b'e{"system.gpu.0.gpu": 97.5, "_runtime": 12, "_timestamp": 1794719617.5}',
+        "console": b"cERROR 2026-11-15T02:23:22.835188 loss 0.5\n",
+        "console-json": b'c{"ts":"2026-11-15T02:23:22+02:00","content":"x","level":"error",'
+        b'"label":"r0"}',
+        "id": b"i" + base64.b64encode(b"Run:v1:k3f9q2:ada:mnist"),
+        "filter": b'f{"$and": [{"config.lr.value": {"$gt": 0.1, "$lte": 1}}, {"$or": [{"state":'
+        b' "running"}, {"$not": {"tags": {"$in": ["a"]}}}, {"display_name": {"$regex": "^r"}}]}]}',
+        "order": b"o-summary_metrics.loss,+created_at",
+        "lenient": b'{"a": [NaN, -Infinity, 1e5, "NaN", null], "b": {"c": "\\ud83d\\ude00"}}',
+    }
+    for name, data in seeds.items():
+        put("wandb", name, data)
+
+
+def mlflow_body():
+    seeds = {
+        "log": b'{"run_id": "a", "metrics": [{"key": "loss", "value": NaN, "step": "3"}, null]}',
+        "text": b'"{\\"runId\\": \\"x\\", \\"metrics\\": {\\"run_id\\": 1.5}}"',
+        "float": b"p1e-05",
+        "integer": b"p9223372036854775808",
+        "truth": b"pTrue",
+        "number": b"i-9223372036854775808",
+    }
+    for name, data in seeds.items():
+        put("mlflow_body", name, data)
+
+
+def image():
+    for name in ("photo.jpg", "grey.jpg", "cmyk.jpg", "grey.png", "palette.png", "resize_down.png"):
+        put("image", name.replace(".", "-"), (FIXTURES / "data" / name).read_bytes())
+
+
+def dataset():
+    images = struct.pack(">4I", 0x803, 2, 2, 3) + bytes(range(12))
+    labels = struct.pack(">2I", 0x801, 2) + b"\1\2"
+    put("dataset", "idx", b"i" + images + b"\xff\xfe" + labels)
+    put("dataset", "gzip", b"z" + gzip.compress(images, mtime=0))
+    put("dataset", "pickle", b"p" + (FIXTURES / "data/cifar_py/data_batch_1").read_bytes())
+    put("dataset", "binary", b" " + bytes([3]) + bytes(3072))
+
+
+def sweep_file():
+    put("sweep_file", "plan", b"""program: config.yaml
+method: bayes
+metric: {name: val/loss, goal: minimize, target: 0.1}
+run_cap: 20
+early_terminate: {type: hyperband, min_iter: 3, eta: 2, s: 2}
+parameters:
+  optimizer.lr: {distribution: log_uniform_values, min: 1e-5, max: 0.1}
+  batch: {distribution: q_uniform, min: 8, max: 64, q: 8}
+  model: {values: [mlp, convnet], probabilities: [0.3, 0.7]}
+  nested: {parameters: {depth: {distribution: int_uniform, min: 1, max: 4}, fixed: {value: x}}}
+""")
+    put("sweep_file", "grid",
+        b"method: grid\nsweep: {}\nparameters: {x: {min: 1, max: 9}, y: [1]}\n")
+    put("sweep_file", "alias", b"a: &x {values: [1, 2]}\nmethod: random\nparameters: {b: *x}\n")
+    put("sweep_file", "table", b'clr,seed,"a ""b"""\n0.1,1,\n0.2,2,"x\ny"\n')
+    put("sweep_file", "facts",
+        b'j{"id": "s1", "name": "n", "program": "config.yaml", "command": ["a"],'
+        b' "folder": "/x", "is_config": true, "created": "2026-11-15T05:13:17Z", "version": 1}')
+    put("sweep_file", "trial",
+        b'j{"number": 3, "values": {"lr": 0.1}, "state": "done", "curve": [1, null],'
+        b' "result": {"state": "done", "metric": 0.5, "exit_code": 0}, "attempts": 1}')
+
+
+def job_book():
+    record = {
+        "version": 1, "key": "k7f3q2", "launcher": "slurm", "host": "login1", "is_cancelled": False,
+        "spec": {
+            "name": "img", "command": ["/bin/kedge", "train"], "folder": "/home/ada",
+            "wants": ["job.cpus=4", "job.setup=[a]"], "variables": {"A": "1"}, "tasks": 2,
+            "items": ["a", "b"], "after": [{"job": "q1", "after": "ok"}], "keys": ["KEDGE_TOKEN"],
+            "files": {"config.yaml": "seed: 1\n"}, "is_kedge": True, "per_gpu": 1, "shared": 0,
+            "estimate_s": 1.5,
+        },
+        "submissions": [{
+            "number": 1, "state": "submitted", "tasks": [0, 1], "id": "12", "prepared_s": 99,
+            "message": "", "output": "/x/{task}.log", "offset": 0, "part_of": 0,
+        }],
+        "ended": [{"task": 1, "state": "timed out", "exit_code": 137}],
+    }  # fmt: skip
+    put("job_book", "record", json.dumps(record).encode())
+    put("job_book", "ends", b"estart 1 100 n1 12\nend 1 130 85\nstart 1 140 n2 12_3\nend 1 150 0\n")
+    put("job_book", "list", b"l1-3,7,9-11:2%4")
+    for name, mode in (("squeue_22.05.json", "q"), ("squeue_24.11.json", "q"),
+                       ("squeue_array.txt", "t"), ("condor_q_running.json", "a"),
+                       ("condor_holds.log", "u")):
+        data = (FIXTURES / "launch" / name).read_bytes()
+        put("job_book", name.replace(".", "-"), mode.encode() + data)
+
+
+def run_folder():
+    run = {"id": "20261115-042133-k3f9q2", "project": "mnist", "name": "x", "state": "running",
+           "created": "2026-11-15T05:13:17Z", "tags": ["a"], "summary": {"loss": 0.5}, "version": 1}
+    attempt = {"number": 1, "host": "n1", "pid": 77, "user": "ada",
+               "started": "2026-11-15T05:13:17Z", "state": "running", "from_step": 0, "changes": []}
+    parts = [json.dumps(run).encode(), json.dumps(attempt).encode(),
+             b"seed: 1\nmodel: {name: mlp, hidden: [8, 0x10, ~]}\nx: !t &a [*a]\n",
+             b'{"host": "n1"}']
+    put("run_folder", "whole", b"\0".join(parts))
+    put("run_folder", "yaml",
+        b"\0".join([*parts[:2], b"a: &x [1, .nan, -.inf, 1e400]\nb: *x\n? c\n"]))
+
+
+for make in (klog, safetensors, manifest, torch_file, config, chunk, query, event_file, graphql,
+             http, log_body, wandb, mlflow_body, image, dataset, sweep_file, job_book, run_folder):
     make()

@@ -13,7 +13,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 source tools/dev/terminal.sh
 source tools/dev/versions.sh
 
-all=(klog safetensors manifest torch_file config chunk query event_file mlflow_filter graphql)
+all=(klog safetensors manifest torch_file config chunk query event_file mlflow_filter graphql
+  http log_body wandb mlflow_body image dataset sweep_file job_book run_folder)
 seconds=600
 seed=0 # by the clock
 check=0
@@ -31,12 +32,15 @@ while (($#)); do
 done
 ((${#names[@]})) || names=("${all[@]}")
 
-# clang with libFuzzer, which Debian keeps in a package of its own.
+# clang with libFuzzer, which Debian keeps in a package of its own, and with std::expected, which
+# Debian 12's own does not have.
 find_clang() {
   local clang
   for clang in "clang++-$clang_major" clang++; do
     if command -v "$clang" >/dev/null &&
-      [[ -f $("$clang" -print-resource-dir)/lib/linux/libclang_rt.fuzzer-$(uname -m).a ]]; then
+      [[ -f $("$clang" -print-resource-dir)/lib/linux/libclang_rt.fuzzer-$(uname -m).a ]] &&
+      echo '#include <expected>
+        std::expected<int, int> x;' | "$clang" -std=c++23 -fsyntax-only -x c++ - 2>/dev/null; then
       echo "$clang"
       return
     fi

@@ -5,7 +5,7 @@
 # Slurm and HTCondor daemons (fetched as root, skipped where that cannot be), every way into a
 # server that is killed, frozen and behind a bad network, attacks on it, the web page's own checks
 # and, where there is a Chromium, the journeys of its users, the commands in the documentation,
-# library dependencies, the tools' own tests, five seconds each of some fuzzers where there is a
+# library dependencies, the tools' own tests, five seconds each of six fuzzers where there is a
 # clang with libFuzzer, lint without clang-tidy.
 # A part prints one line when it passes and its output when it does not. A part that fails is tried
 # once more, because machines that are shared stop for seconds at a time; its line says so.
@@ -55,7 +55,8 @@ part() {
 fuzz_part() {
   local why
   if why=$(bash tests/fuzz/run.sh --check); then
-    part fuzz bash tests/fuzz/run.sh --seconds 5 --seed 1 klog safetensors manifest
+    part fuzz bash tests/fuzz/run.sh --seconds 5 --seed 1 \
+      klog safetensors manifest http log_body wandb
   else
     printf '%-10s skipped %s\n' fuzz "$why"
   fi
