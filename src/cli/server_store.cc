@@ -81,10 +81,13 @@ Result<void> copy(Args args, bool is_restore) {
 }
 
 Result<void> check_data(Args args) {
-  const VerbHelp help = {
-      .usage = "kedge server check",
-      .text = "Checks the database and every blob, also while the server runs.",
-      .flags = {kDataFlag, kBlobsFlag, {"--quick", "", "do not read the blobs"}, kJsonFlag}};
+  const VerbHelp help = {.usage = "kedge server check",
+                         .text = "Checks the database and every blob, also while the server runs.",
+                         .flags = {kDataFlag,
+                                   {"--db", "URL", "as the server's --db (SQLite in DIR)"},
+                                   kBlobsFlag,
+                                   {"--quick", "", "do not read the blobs"},
+                                   kJsonFlag}};
   const auto arguments = KEDGE_TRY(parse_or_help(args, help));
   if (!arguments) {
     return {};
@@ -94,9 +97,12 @@ Result<void> check_data(Args args) {
                 fmt::format("usage: {}", help.usage));
   }
   std::optional<Progress> bar;
-  const auto report = KEDGE_TRY(server::check_store(arguments->value("--data", "kedge-data"),
-                                                    arguments->value("--blobs"),
-                                                    arguments->has("--quick"), blob_bar(bar)));
+  const auto report =
+      KEDGE_TRY(server::check_store({.data = arguments->value("--data", "kedge-data"),
+                                     .db = arguments->value("--db"),
+                                     .blobs = arguments->value("--blobs"),
+                                     .is_quick = arguments->has("--quick"),
+                                     .on_blob = blob_bar(bar)}));
   bar.reset();
   if (arguments->has("--json")) {
     fmt::print("{}\n",

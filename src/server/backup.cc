@@ -86,6 +86,27 @@ Result<void> check_blob(store::BlobStore& blobs, const std::string& digest, bool
   return {};
 }
 
+Result<std::unique_ptr<store::Database>> open_checked(const StoreCheck& check) {
+  return check.db.empty()
+             ? open_reader(check.data)
+             : store::open_database(store::parse_address(check.db), store::Access::Reader);
+}
+
+Result<void> check_sqlite(store::Database& database, CheckReport& report) {
+  KEDGE_TRY(
+      database.query("PRAGMA integrity_check", {}, [&](const store::SqlRow& row) -> Result<void> {
+        if (row.text(0) != "ok") {
+          report.problems.push_back(row.string(0));
+        }
+        return {};
+      }));
+  return database.query(
+      "PRAGMA foreign_key_check", {}, [&](const store::SqlRow& row) -> Result<void> {
+        report.problems.push_back(fmt::format("a row of {} belongs to nothing", row.text(0)));
+        return {};
+      });
+}
+
 }  // namespace
 
 Result<CopyReport> copy_store(const StoreCopy& copy) {
@@ -110,30 +131,20 @@ Result<CopyReport> copy_store(const StoreCopy& copy) {
   return report;
 }
 
-Result<CheckReport> check_store(const Path& data, const std::string& blobs, bool is_quick,
-                                const BlobProgress& on_blob) {
-  const auto database = KEDGE_TRY(open_reader(data));
+Result<CheckReport> check_store(const StoreCheck& check) {
+  const auto database = KEDGE_TRY(open_checked(check));
   CheckReport report;
-  KEDGE_TRY(
-      database->query("PRAGMA integrity_check", {}, [&](const store::SqlRow& row) -> Result<void> {
-        if (row.text(0) != "ok") {
-          report.problems.push_back(row.string(0));
-        }
-        return {};
-      }));
-  KEDGE_TRY(database->query(
-      "PRAGMA foreign_key_check", {}, [&](const store::SqlRow& row) -> Result<void> {
-        report.problems.push_back(fmt::format("a row of {} belongs to nothing", row.text(0)));
-        return {};
-      }));
+  if (check.db.empty()) {
+    KEDGE_TRY(check_sqlite(*database, report));
+  }
   report.runs =
       static_cast<std::size_t>(KEDGE_TRY(database->query_integer("SELECT COUNT(*) FROM runs", {})));
-  const auto kept = KEDGE_TRY(open_blobs(data, blobs));
+  const auto kept = KEDGE_TRY(open_blobs(check.data, check.blobs));
   const auto referred = KEDGE_TRY(store::list_referred_blobs(*database));
   for (const store::StoredBlob& blob : referred) {
-    KEDGE_TRY(check_blob(*kept, blob.digest, is_quick, report.problems));
-    if (++report.blobs; on_blob) {
-      on_blob(report.blobs, referred.size());
+    KEDGE_TRY(check_blob(*kept, blob.digest, check.is_quick, report.problems));
+    if (++report.blobs; check.on_blob) {
+      check.on_blob(report.blobs, referred.size());
     }
   }
   return report;

@@ -1,5 +1,5 @@
 // Copies of a store that are whole, also while a server owns it, and the proof that a store is
-// sound. For SQLite; PostgreSQL has its own tools.
+// sound. Copies are for SQLite; PostgreSQL has its own tools.
 #pragma once
 
 #include <cstddef>
@@ -42,9 +42,15 @@ struct CheckReport {
   std::vector<std::string> problems = {};
 };
 
-// The database's own checks, and that every blob is there; unless `is_quick`, also that each is
-// what its name says.
-Result<CheckReport> check_store(const Path& data, const std::string& blobs, bool is_quick,
-                                const BlobProgress& on_blob = {});
+struct StoreCheck {
+  Path data;
+  std::string db = {};     // as --db; empty: SQLite in `data`
+  std::string blobs = {};  // as --blobs; empty: `data`/blobs
+  bool is_quick = false;   // only that every blob is there, not that each is what its name says
+  BlobProgress on_blob = {};
+};
+
+// SQLite's own checks of the database, and that every blob that either database refers to is there.
+Result<CheckReport> check_store(const StoreCheck& check);
 
 }  // namespace kedge::server

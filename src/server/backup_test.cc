@@ -61,12 +61,12 @@ TEST(BackupTest, a_check_misses_each_blob_that_is_gone) {
   for (const std::string& digest : fill_store(folder.path())) {
     const Path lies = folder.path() / "blobs" / digest.substr(0, 2) / digest.substr(2);
     std::filesystem::rename(lies, folder / "aside");
-    const auto report = check_store(folder.path(), "", true);
+    const auto report = check_store({.data = folder.path(), .is_quick = true});
     ASSERT_TRUE(report);
     EXPECT_THAT(report->problems, ElementsAre(HasSubstr(digest)));
     std::filesystem::rename(folder / "aside", lies);
   }
-  EXPECT_THAT(check_store(folder.path(), "", false)->problems, testing::IsEmpty());
+  EXPECT_THAT(check_store({.data = folder.path()})->problems, testing::IsEmpty());
 }
 
 }  // namespace

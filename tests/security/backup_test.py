@@ -14,6 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/server"))
 
 from peer_clients import has_clients, run_client  # noqa: E402
+from postgres import PROGRAMS, Postgres  # noqa: E402
 from server_process import ServerProcess  # noqa: E402
 
 KEDGE = ROOT / "build/bin/kedge"
@@ -102,19 +103,24 @@ def columns_with(database: pathlib.Path, values: set[str]) -> set[tuple[str, str
     return found
 
 
-@unittest.skipUnless(
-    has_clients("mlflow", "wandb"), "KEDGE_PEER_PYTHON names no Python with mlflow and wandb"
-)
-class Backup(unittest.TestCase):
+class FilledStore(unittest.TestCase):
+    """A server that both real clients have filled."""
+
     @classmethod
     def setUpClass(cls) -> None:
+        if not has_clients("mlflow", "wandb"):
+            raise unittest.SkipTest("KEDGE_PEER_PYTHON names no Python with mlflow and wandb")
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="kedge-backup-"))
         cls.addClassCleanup(shutil.rmtree, cls.folder)
-        cls.server = ServerProcess(KEDGE, cls.folder / "data")
+        cls.server = ServerProcess(KEDGE, cls.folder / "data", *cls.options())
         cls.server.start()
         cls.addClassCleanup(cls.server.stop)
         run_client(FILL_WANDB, cls.folder, cls.server.url)
         run_client(FILL_MLFLOW, cls.folder, cls.server.url)
+
+    @classmethod
+    def options(cls) -> tuple[str, ...]:
+        return ()
 
     def kedge(self, *arguments: object) -> dict:
         command = [KEDGE, "server", *map(str, arguments), "--json"]
@@ -123,17 +129,12 @@ class Backup(unittest.TestCase):
     def read_all(self, server: ServerProcess, name: str) -> dict[str, str]:
         folder = self.folder / name
         folder.mkdir()
-        return json.loads(run_client(READ_ALL, folder, server.url).splitlines()[-1])
+        found = json.loads(run_client(READ_ALL, folder, server.url).splitlines()[-1])
+        self.assertIn("loose/model.bin", found)
+        self.assertIn("weights/net:v1/c.txt", found)
+        return found
 
-    def test_every_byte_that_clients_logged_comes_back(self):
-        before = self.read_all(self.server, "before")
-        self.assertIn("loose/model.bin", before)
-        self.assertIn("weights/net:v1/c.txt", before)
-        self.kedge("backup", self.folder / "copy", "--data", self.server.data)  # while it runs
-        restored = ServerProcess(KEDGE, self.folder / "restored")
-        self.kedge("restore", self.folder / "copy", "--data", restored.data)
-        report = self.kedge("check", "--data", restored.data)
-        self.assertEqual(report["problems"], [])
+    def check_restored(self, restored: ServerProcess, before: dict[str, str]) -> None:
         self.assertEqual(
             files_below(restored.data / "blobs"), files_below(self.server.data / "blobs")
         )
@@ -142,6 +143,17 @@ class Backup(unittest.TestCase):
             self.assertEqual(self.read_all(restored, "after"), before)
         finally:
             restored.stop()
+
+
+class Backup(FilledStore):
+    def test_every_byte_that_clients_logged_comes_back(self):
+        before = self.read_all(self.server, "before")
+        self.kedge("backup", self.folder / "copy", "--data", self.server.data)  # while it runs
+        restored = ServerProcess(KEDGE, self.folder / "restored")
+        self.kedge("restore", self.folder / "copy", "--data", restored.data)
+        report = self.kedge("check", "--data", restored.data)
+        self.assertEqual(report["problems"], [])
+        self.check_restored(restored, before)
 
     def test_nothing_else_in_the_database_names_a_blob(self):
         """A new table that names blobs has to become known to blob_references()."""
@@ -157,6 +169,39 @@ class Backup(unittest.TestCase):
                 ("blob_md5", "digest"),  # a second name of blobs that others hold
             },
         )
+
+
+@unittest.skipUnless(PROGRAMS, "PostgreSQL is not installed")
+class PostgresBackup(FilledStore):
+    """The database by PostgreSQL's own tools, then the blobs; `check` says whether all came."""
+
+    @classmethod
+    def options(cls) -> tuple[str, ...]:
+        cls.postgres = Postgres()
+        cls.addClassCleanup(cls.postgres.stop)
+        cls.database = cls.postgres.make_database("before")
+        return ("--db", cls.database)
+
+    def test_every_byte_comes_back_and_a_lost_one_is_missed(self):
+        before = self.read_all(self.server, "before")
+        dump = str(self.postgres.folder / "dump")
+        self.postgres.call("pg_dump", "-Fc", "-f", dump, self.database)  # while it runs
+        other = self.postgres.make_database("after")
+        restored = ServerProcess(KEDGE, self.folder / "restored", "--db", other)
+        shutil.copytree(self.server.data / "blobs", restored.data / "blobs")
+        self.postgres.call("pg_restore", "-d", other, dump)
+        where = ("--db", other, "--data", restored.data)
+        report = self.kedge("check", *where)
+        self.assertEqual(report["problems"], [])
+        for blob in sorted(files_below(restored.data / "blobs"))[:3]:
+            lies = restored.data / "blobs" / blob
+            lies.rename(self.folder / "aside")
+            command = [KEDGE, "server", "check", *where]
+            done = subprocess.run(command, capture_output=True, text=True)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(f"the blob {blob.replace('/', '')} is gone", done.stderr)
+            (self.folder / "aside").rename(lies)
+        self.check_restored(restored, before)
 
 
 if __name__ == "__main__":
