@@ -187,7 +187,9 @@ Result<void> ArtifactDrafts::put_files(std::int64_t draft, const std::vector<Dra
 
 Result<void> ArtifactDrafts::set_manifest(std::int64_t draft, const std::string& digest) {
   return store_.change([&](Database& database) {
-    return database.run("UPDATE artifact_drafts SET manifest = $2 WHERE id = $1", {draft, digest});
+    return database.run(
+        "UPDATE artifact_drafts SET manifest = $2 WHERE id = $1 AND state = 'pending'",
+        {draft, digest});
   });
 }
 

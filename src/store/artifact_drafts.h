@@ -67,6 +67,7 @@ class ArtifactDrafts {
 
   Result<std::vector<DraftFile>> files(std::int64_t draft) const;
   Result<void> put_files(std::int64_t draft, const std::vector<DraftFile>& files);
+  // A version that is complete keeps the one it has.
   Result<void> set_manifest(std::int64_t draft, const std::string& digest);
 
   // Some blob with this MD5, and a draft that has it: of `project`, or of any where that is empty.

@@ -88,6 +88,14 @@ TEST_P(CollectionsTest, bytes_are_found_by_their_md5_until_the_last_holder_is_go
   EXPECT_EQ(blobs_->usage()->count, 0U);  // the manifest is gone, too
 }
 
+TEST_P(CollectionsTest, a_complete_version_keeps_its_manifest) {
+  const VersionDraft made = make_version("net", "one");
+  const std::string other = blobs_->put("another manifest").value().digest;
+  ASSERT_TRUE(drafts().set_manifest(made.id, other));
+  EXPECT_EQ(drafts().find(made.id)->manifest, made.manifest);
+  EXPECT_NE(made.manifest, other);
+}
+
 TEST_P(CollectionsTest, what_is_said_of_a_version_can_change) {
   const VersionDraft made = make_version("net", "one");
   DraftPatch patch{.description = "words", .metadata = json{{"n", 1}}, .ttl_s = 60};
