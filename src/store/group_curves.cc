@@ -23,30 +23,33 @@ namespace {
 // Points of a group that are kept in memory between finding the places and summing up: 64 MB. Where
 // there are more, they are read twice.
 constexpr std::uint64_t kMaxKept = 4'000'000;
-// Points of a group that are read. Where there are more, runs are read as charts are.
+// Points that are read for all groups together. Where there are more, runs are read as charts are.
 constexpr std::uint64_t kMaxRead = 20'000'000;
+
+std::uint64_t count_points(const GroupedRuns& group, std::optional<KeyId> key) {
+  std::uint64_t count = 0;
+  for (const EntryPointer& run : group.runs) {
+    const KeyedSummary* metric = key ? run->find_metric(*key) : nullptr;
+    count += metric == nullptr ? 0 : metric->count;
+  }
+  return count;
+}
 
 // The curves of a group's runs, as often as they are asked for.
 class MemberCurves {
  public:
+  // `request.points`: of each run; 0: all.
   MemberCurves(const Store& store, const GroupedRuns& group, SeriesRequest request,
                std::optional<KeyId> key)
       : store_(store), request_(std::move(request)) {
-    std::uint64_t point_count = 0;
     for (const EntryPointer& run : group.runs) {
-      const KeyedSummary* metric = key ? run->find_metric(*key) : nullptr;
       // The index knows nothing of system metrics.
-      if (metric != nullptr || request_.kind == MetricKind::System) {
+      if (request_.kind == MetricKind::System || (key && run->find_metric(*key) != nullptr)) {
         runs_.push_back({run->facts.project, run->facts.id});
-        point_count += metric == nullptr ? 0 : metric->count;
       }
     }
-    is_sampled_ = point_count > kMaxRead;
-    is_kept_ = point_count <= kMaxKept;
-    request_.points = is_sampled_ ? 2 * request_.points : 0;
+    is_kept_ = count_points(group, key) <= kMaxKept;
   }
-
-  bool is_sampled() const { return is_sampled_; }
 
   Result<void> visit(const std::function<void(const Series&)>& visit) {
     for (std::size_t i = 0; i < runs_.size(); ++i) {
@@ -73,15 +76,15 @@ class MemberCurves {
   SeriesRequest request_;
   std::vector<RunKey> runs_;
   std::vector<Series> kept_;
-  bool is_sampled_ = false;
   bool is_kept_ = true;
 };
 
 Result<GroupCurve> sum_up_curves(const Store& store, GroupedRuns group, SeriesRequest request,
-                                 std::optional<KeyId> key) {
+                                 std::optional<KeyId> key, bool is_sampled) {
   // The order of a search must not change the last digit of a mean.
   std::ranges::sort(group.runs, {}, [](const EntryPointer& run) { return run->row; });
   const std::size_t point_count = request.points;
+  request.points = is_sampled ? 2 * point_count : 0;
   MemberCurves members(store, group, std::move(request), key);
   GroupCurve curve{.values = std::move(group.values), .run_count = group.runs.size()};
   Result<void> is_read;
@@ -101,7 +104,7 @@ Result<GroupCurve> sum_up_curves(const Store& store, GroupedRuns group, SeriesRe
     }
   }
   curve.is_binned = grid.is_binned();
-  curve.is_sampled = members.is_sampled();
+  curve.is_sampled = is_sampled;
   return curve;
 }
 
@@ -139,8 +142,14 @@ Result<GroupCurves> Store::group_curves(const GroupCurvesRequest& request,
   std::vector<GroupedRuns> groups = split_runs(found.runs, by);
   GroupCurves answer{.groups = {}, .total = groups.size()};
   const auto key = index.find_metric(request.curve.key);
-  for (GroupedRuns& group : choose_groups(std::move(groups), request)) {
-    answer.groups.push_back(KEDGE_TRY(sum_up_curves(*this, std::move(group), request.curve, key)));
+  groups = choose_groups(std::move(groups), request);
+  std::uint64_t point_count = 0;
+  for (const GroupedRuns& group : groups) {
+    point_count += count_points(group, key);
+  }
+  for (GroupedRuns& group : groups) {
+    answer.groups.push_back(KEDGE_TRY(
+        sum_up_curves(*this, std::move(group), request.curve, key, point_count > kMaxRead)));
   }
   return answer;
 }

@@ -70,7 +70,7 @@ struct GroupCurve {
   std::vector<double> x = {};   // rising
   std::vector<Spread> y = {};   // over runs; each counts at least one
   bool is_binned = false;
-  // The group has so many points that of each run only the least and greatest value of many short
+  // There are so many points that of each run only the least and greatest value of many short
   // stretches were read: the mean is about right, and the numbers of runs are.
   bool is_sampled = false;
 };

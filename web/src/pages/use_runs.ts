@@ -14,6 +14,8 @@ import { BLOCK, NO_PAGES, blocksOf, movesRuns, runsOf, withFresh } from './run_p
 import type { RunPages } from './run_pages';
 
 const MAX_PATCHED = 100;
+/** Of rows that fly by, those are loaded that are in view when this time is over. */
+const SCROLL_MS = 80;
 
 export interface LoadedRuns {
   runs: (Run | undefined)[]; // as many as match; undefined: not loaded yet
@@ -91,44 +93,57 @@ export function useRuns(
   const [error, setError] = useState<ApiError>();
   const [turn, setTurn] = useState(0);
   const inView = useRef<number[]>([0]);
+  const asked = useRef(new Set<number>()); // blocks that are on their way
+  const timer = useRef<ReturnType<typeof setTimeout>>();
   const now = useRef({ key, view, request, pages, control: new AbortController() });
   Object.assign(now.current, { key, view, request, pages });
 
   /** Loads blocks: in place of all that were there, or beside them. */
   const load = useCallback((blocks: number[], isAnew: boolean) => {
-    const { key: asked, view: shown, request: wanted } = now.current;
-    if (!asked || blocks.length === 0) return;
+    const { key: search, view: shown, request: wanted } = now.current;
     if (isAnew) {
       now.current.control.abort();
       now.current.control = new AbortController();
+      asked.current.clear();
     }
+    const needed = blocks.filter((at) => !asked.current.has(at));
+    if (!search || needed.length === 0) return;
+    needed.forEach((at) => asked.current.add(at));
     const { signal } = now.current.control;
-    const pieces = blocks.map(async (block): Promise<[number, SearchAnswer]> => {
+    const pieces = needed.map(async (block): Promise<[number, SearchAnswer]> => {
       const page = { ...wanted, limit: BLOCK, offset: block * BLOCK };
       return [block, await searchView(shown, page, signal)];
     });
     void Promise.all(pieces).then(
       (answers) => {
         if (signal.aborted) return;
+        needed.forEach((at) => asked.current.delete(at));
         setError(undefined);
-        setPages((old) => joined(isAnew ? NO_PAGES : old, asked, answers));
+        setPages((old) => joined(isAnew ? NO_PAGES : old, search, answers));
       },
       (cause: unknown) => {
-        if (!signal.aborted) setError(toApiError(cause));
+        if (signal.aborted) return;
+        needed.forEach((at) => asked.current.delete(at));
+        setError(toApiError(cause));
       },
     );
   }, []);
   useEffect(() => load(inView.current, true), [key]);
   const reload = useCallback(() => load(inView.current, true), []);
+  const fillIn = useCallback(() => {
+    const { key: search, total, blocks } = now.current.pages;
+    const missing = inView.current.filter((at) => !blocks.has(at) && at * BLOCK < total);
+    if (search !== '') load(missing, false);
+  }, []);
+  useEffect(fillIn, [pages]); // rows may have come into view since they were asked for
   const show = useCallback((first: number, last: number) => {
     inView.current = blocksOf(first, last);
-    const { pages: known } = now.current;
-    if (known.key !== '')
-      load(
-        inView.current.filter((at) => !known.blocks.has(at)),
-        false,
-      );
+    timer.current ??= setTimeout(() => {
+      timer.current = undefined;
+      fillIn();
+    }, SCROLL_MS);
   }, []);
+  useEffect(() => () => clearTimeout(timer.current), []);
 
   useLive(project, (changes) => {
     const ids = [...changes.ids];
