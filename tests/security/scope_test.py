@@ -183,14 +183,21 @@ class Scope(unittest.TestCase):
         groups = json.loads(self.ask("POST", f"/api/v1/groups/runs{sign}", {"group": ["id"]})[1])
         self.assertEqual((groups["total"], groups["runs"]), (1, 1))
 
+    def experiment(self, project: str) -> str:
+        path = f"/api/2.0/mlflow/experiments/get-by-name?experiment_name={project}"
+        found = json.loads(self.ask("GET", path, headers=self.admin)[1])
+        return found["experiment"]["experiment_id"]
+
     def mlflow_calls(self):
-        ids = json.loads(
-            self.ask(
-                "GET", "/api/2.0/mlflow/experiments/get-by-name?experiment_name=foreign",
-                headers=self.admin,
-            )[1]
-        )  # fmt: skip
-        number = ids["experiment"]["experiment_id"]
+        number, own = self.experiment("foreign"), self.experiment("own")
+        for mine in ({"experiment_ids": [own]}, {"experiment_ids": [own, number]}):
+            yield "POST", "runs/search", mine
+            yield "POST", "experiments/search-datasets", mine
+            yield "POST", "logged-models/search", mine
+        yield "GET", f"experiments/get?experiment_id={own}", None
+        yield "GET", "runs/get?run_id=beside", None
+        yield "GET", "metrics/get-history?run_id=beside&metric_key=m", None
+        yield "GET", "artifacts/list?run_id=beside", None
         yield "GET", f"experiments/get?experiment_id={number}", None
         yield "GET", "experiments/get-by-name?experiment_name=foreign", None
         yield "POST", "experiments/search", {"max_results": 100}
