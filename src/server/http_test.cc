@@ -110,7 +110,7 @@ TEST(PageResponse, leads_from_a_path_to_the_place_of_that_name_on_the_page) {
     request.path = std::move(path);
     (request.query.push_back(query), ...);
     const auto response = page_response(request);
-    return std::string(response->headers.find("location").value_or("none"));
+    return std::string(response->headers.find("Location").value_or("none"));
   };
   const std::pair<std::string, std::string> chosen("selectionPath", "lab/mnist");
   EXPECT_EQ(location("/lab/my net/runs/a"), "./../../../#/at/lab/my%20net/runs/a");

@@ -191,6 +191,7 @@ TEST_P(TranscriptTest, an_alert_is_at_the_step_of_the_last_row_before_it) {
 
 TEST_P(TranscriptTest, an_attempt_that_nobody_ended_is_in_the_state_of_its_run) {
   const RunKey key = make_run("r1");
+  ASSERT_TRUE(store_->put_attempts(key, {Attempt{.number = 1, .host = "h", .started_us = kNow}}));
   put(key, 0, {row(0, 1), row(1, 2)});
   ASSERT_TRUE(store_->patch_run(key, {.state = RunState::Failed}, kNow + 5));
   ASSERT_EQ(store_->list_attempts(key)->size(), 1U);

@@ -34,9 +34,9 @@ export function Attempts({ run, turn }: { run: Run; turn: number }) {
             return <AttemptRow key={attempt.number} attempt={attempt} end={end} reach={reach} />;
           })}
         </ol>
-        <h2>Artifacts</h2>
+        <h2 class="part">Artifacts</h2>
         <RunArtifactTable run={run} turn={turn} />
-        <h2>Checkpoints</h2>
+        <h2 class="part">Checkpoints</h2>
         <CheckpointTable records={artifacts.data?.records ?? []} />
       </div>
     </div>
