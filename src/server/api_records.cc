@@ -38,14 +38,28 @@ Result<Response> read_records(const Api& api, const Request& request) {
   query.from_step = KEDGE_TRY(optional_number(request, "from_step"));
   query.to_step = KEDGE_TRY(optional_number(request, "to_step"));
   query.limit = KEDGE_TRY(limit_of(request, 100, kMaxRecords));
+  if (const auto offset = KEDGE_TRY(optional_number(request, "offset"))) {
+    if (*offset < 0) {
+      return fail(ErrorKind::Usage, "offset is 0 or more");
+    }
+    query.offset = static_cast<std::size_t>(*offset);
+  }
   const auto answer = KEDGE_TRY(api.store.read_records(run_key(request), query));
   std::string text = fmt::format("{{\"cut\":{},\"records\":[", answer.is_cut);
   for (const store::Record& record : answer.records) {
     text += text.back() == '[' ? "" : ",";
     text += dump(render_record(record));
   }
-  text += fmt::format("],\"keys\":{}}}", dump(answer.keys));
+  text += fmt::format("],\"keys\":{},\"total\":{}}}", dump(answer.keys), answer.total);
   return json_response(std::move(text));
+}
+
+Result<Response> list_record_keys(const Api& api, const Request& request) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const store::RecordKey& key : KEDGE_TRY(api.store.list_record_keys(run_key(request)))) {
+    list.push_back({{"type", key.type}, {"key", key.key}, {"count", key.count}});
+  }
+  return json_response(dump({{"keys", std::move(list)}}));
 }
 
 Result<store::Record> parse_record(const nlohmann::json& json, std::int64_t now_us) {
@@ -145,6 +159,7 @@ void add_record_routes(Router& router, const Api& api) {
   const RouteOptions write = {.role = Role::Write, .max_body_bytes = kMaxRecordBytes};
   add(Method::Get, run + "/records", {}, read_records);
   add(Method::Post, run + "/records", write, add_records);
+  add(Method::Get, run + "/records/keys", {}, list_record_keys);
   add(Method::Get, run + "/console", {}, read_console);
   add(Method::Post, run + "/console", write, add_console);
   add(Method::Get, "/api/v1/alerts", {}, list_alerts);

@@ -85,18 +85,43 @@ Result<RecordAnswer> Store::read_records(const RunKey& key, const RecordQuery& q
   KEDGE_TRY(impl_->read([&](Database& database) -> Result<void> {
     answer = {};
     bytes = 0;
-    KEDGE_TRY(
-        database.query("SELECT type, name, step, time_us, attempt, is_packed, body FROM records "
-                       "WHERE run = $1 AND ($2 = '' OR type = $2) AND ($3 = '' OR name = $3) "
-                       "AND step >= $4 AND step <= $5 ORDER BY id DESC LIMIT $6",
-                       {entry->row, query.type, query.key, from, to, query.limit}, add_record));
-    std::ranges::reverse(answer.records);
+    const std::string matching =
+        " FROM records WHERE run = $1 AND ($2 = '' OR type = $2) AND ($3 = '' OR name = $3)"
+        " AND step >= $4 AND step <= $5";
+    answer.total = static_cast<std::size_t>(KEDGE_TRY(database.query_integer(
+        "SELECT COUNT(*)" + matching, {entry->row, query.type, query.key, from, to})));
+    KEDGE_TRY(database.query(
+        "SELECT type, name, step, time_us, attempt, is_packed, body" + matching +
+            (query.offset ? " ORDER BY id" : " ORDER BY id DESC") + " LIMIT $6 OFFSET $7",
+        {entry->row, query.type, query.key, from, to, query.limit, query.offset.value_or(0)},
+        add_record));
+    if (!query.offset) {
+      std::ranges::reverse(answer.records);
+    }
     return database.query(
         "SELECT DISTINCT name FROM records WHERE run = $1 AND ($2 = '' OR type = $2) "
         "AND name <> '' ORDER BY name",
         {entry->row, query.type}, add_key);
   }));
   return answer;
+}
+
+Result<std::vector<RecordKey>> Store::list_record_keys(const RunKey& key) const {
+  const EntryPointer entry = KEDGE_TRY(impl_->find_entry(key));
+  std::vector<RecordKey> keys;
+  KEDGE_TRY(impl_->read([&](Database& database) {
+    keys.clear();
+    return database.query(
+        "SELECT type, name, COUNT(*) FROM records WHERE run = $1 AND name <> ''"
+        " GROUP BY type, name ORDER BY type, name",
+        {entry->row}, [&](const SqlRow& row) -> Result<void> {
+          keys.push_back({.type = row.string(0),
+                          .key = row.string(1),
+                          .count = static_cast<std::size_t>(row.integer(2))});
+          return {};
+        });
+  }));
+  return keys;
 }
 
 Result<std::vector<Alert>> Store::list_alerts(const std::string& project, std::size_t limit) const {

@@ -65,7 +65,8 @@ struct RecordQuery {
   std::string key = {};
   std::optional<std::int64_t> from_step = {};
   std::optional<std::int64_t> to_step = {};
-  std::size_t limit = 100;  // the newest that match, in the order they were logged
+  std::size_t limit = 100;                 // the newest that match, in the order they were logged
+  std::optional<std::size_t> offset = {};  // given: from this one on, the oldest is number 0
 };
 
 // At most about 64 MiB: where that is less than what was asked for, the oldest are left out.
@@ -73,6 +74,14 @@ struct RecordAnswer {
   std::vector<Record> records;
   bool is_cut = false;
   std::vector<std::string> keys;  // all keys of that type
+  std::size_t total = 0;          // that match, whatever the limit
+};
+
+// What a run has logged under one name.
+struct RecordKey {
+  std::string type;
+  std::string key;
+  std::size_t count = 0;
 };
 
 struct ConsoleLine {

@@ -190,6 +190,7 @@ class Store {
   // --- records, console, files
   Result<void> add_records(const RunKey& key, std::vector<Record> records, std::int64_t now_us);
   Result<RecordAnswer> read_records(const RunKey& key, const RecordQuery& query) const;
+  Result<std::vector<RecordKey>> list_record_keys(const RunKey& key) const;  // by type and key
   // Newest first; an empty project: all.
   Result<std::vector<Alert>> list_alerts(const std::string& project, std::size_t limit) const;
   Result<void> add_console(const RunKey& key, std::vector<ConsoleLine> lines, std::int64_t now_us);

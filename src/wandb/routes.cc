@@ -16,6 +16,7 @@
 #include "wandb/internal/call.h"
 #include "wandb/internal/links.h"
 #include "wandb/internal/nodes.h"
+#include "wandb/internal/page_calls.h"
 #include "wandb/internal/stream.h"
 #include "wandb/internal/sweep_nodes.h"
 
@@ -129,6 +130,9 @@ void add_routes(server::Router& router, const server::Api& api, OtherDialect oth
   add(router, dialect, Method::Get,
       "/artifactsV2/{region}/{entity}/{project}/{collection}/{birth}/{digest}/{name}", {},
       get_by_digest);
+  const server::RouteOptions read = {.role = server::Role::View, .is_scoped = true};
+  add(router, dialect, Method::Get, "/wandb/panels/{project}/{run}", read, list_panels);
+  add(router, dialect, Method::Get, "/wandb/artifacts/{client}", read, find_client_artifact);
 }
 
 }  // namespace kedge::wandb

@@ -24,8 +24,12 @@ const shareToken = new URLSearchParams(globalThis.location?.search ?? '').get('s
 export const isShared = shareToken !== null;
 
 export function apiUrl(path: string): string {
-  const root = new URL('.', document.baseURI);
-  const url = new URL(`api/v1/${path}`, root);
+  return serverUrl(`api/v1/${path}`);
+}
+
+/** An address of this server, with the right that a share link gives. */
+export function serverUrl(path: string): string {
+  const url = new URL(path, new URL('.', document.baseURI));
   if (shareToken) url.searchParams.set('share', shareToken);
   return url.toString();
 }

@@ -7,11 +7,25 @@ export interface RecordQuery {
   from_step?: number;
   to_step?: number;
   limit?: number;
+  offset?: number; // from this one on; without it the newest
 }
 
 export interface RecordAnswer {
   records: LogRecord[];
   keys: string[];
+  total: number; // that match, whatever the limit
+}
+
+/** What a run has logged under one name. */
+export interface RecordKey {
+  type: string;
+  key: string;
+  count: number;
+}
+
+export async function loadRecordKeys(run: RunRef, signal?: AbortSignal): Promise<RecordKey[]> {
+  const path = runPath(run, 'records/keys');
+  return (await callApi<{ keys: RecordKey[] }>(path, { signal })).keys;
 }
 
 export async function loadRecords(

@@ -1,12 +1,13 @@
 import { useMemo, useRef, useState } from 'preact/hooks';
 import type { Json } from '../api/types';
-import { assignColours, colourAt } from '../lib/colours';
 import { isDark } from '../lib/theme';
-import { numericColumns, valueOf } from '../lib/tables';
+import { numericColumns } from '../lib/tables';
 import type { Table } from '../lib/tables';
 import { DataPlot } from './data_plot';
 import type { Mark } from './data_plot';
 import { useSize } from './element_size';
+import { splitTable, withColours } from './plot_groups';
+import { PlotLegend } from './plot_legend';
 
 interface Props {
   table: Table;
@@ -29,12 +30,8 @@ export function TablePlot({ table, body }: Props) {
   const [by, setBy] = useState(asked('series', ''));
   const box = useRef<HTMLDivElement>(null);
   const { width } = useSize(box);
-  const groups = useMemo(() => split(table, x, y, by), [table, x, y, by]);
-  const slots = assignColours(groups.map((g) => g.name));
-  const drawn = groups.map((g) => ({
-    ...g,
-    colour: colourAt(slots.get(g.name) ?? 0, isDark.value),
-  }));
+  const groups = useMemo(() => splitTable(table, x, y, by), [table, x, y, by]);
+  const drawn = withColours(groups, isDark.value);
   const choose = (value: string, set: (v: string) => void, label: string, none = false) => (
     <label class="pair">
       {label}
@@ -66,31 +63,7 @@ export function TablePlot({ table, body }: Props) {
       {width > 0 && (
         <DataPlot groups={drawn} kind={kind} xName={x} yName={y} width={width} height={HEIGHT} />
       )}
-      {by && (
-        <div class="row wrap legend">
-          {drawn.slice(0, 20).map((g) => (
-            <span key={g.name} class="glance">
-              <i style={{ background: g.colour }} />
-              {g.name}
-            </span>
-          ))}
-        </div>
-      )}
+      {by && <PlotLegend groups={drawn} />}
     </div>
   );
-}
-
-function split(table: Table, x: string, y: string, by: string) {
-  const [xi, yi, bi] = [x, y, by].map((name) => table.columns.indexOf(name));
-  const groups = new Map<string, { x: number | string; y: number }[]>();
-  for (const row of table.rows) {
-    const name = by ? String(valueOf(row[bi ?? -1])) : '';
-    const px = valueOf(row[xi ?? -1]);
-    const py = valueOf(row[yi ?? -1]);
-    if (typeof py !== 'number' || px === null || px === undefined) continue;
-    const list = groups.get(name) ?? [];
-    list.push({ x: typeof px === 'number' ? px : String(px), y: py });
-    groups.set(name, list);
-  }
-  return [...groups].map(([name, points]) => ({ name, points }));
 }

@@ -3,7 +3,11 @@ import { isObject, plain } from './flatten';
 import type { Cell } from './flatten';
 import { fromWire } from './numbers';
 
-export type TableCell = { image: string } | { value: Cell };
+/** media: a file of another kind, "audio-file" say. Paths are relative to where the table is. */
+export type TableCell =
+  | { image: string; caption?: string }
+  | { media: string; path: string; caption?: string }
+  | { value: Cell };
 
 export interface Table {
   columns: string[];
@@ -21,6 +25,12 @@ export function parseTable(body: { [key: string]: Json }): Table {
 
 function parseCell(cell: Json): TableCell {
   if (isObject(cell) && typeof cell['image'] === 'string') return { image: cell['image'] };
+  if (isObject(cell) && typeof cell['_type'] === 'string' && typeof cell['path'] === 'string') {
+    const caption = typeof cell['caption'] === 'string' ? { caption: cell['caption'] } : {};
+    return cell['_type'] === 'image-file'
+      ? { image: cell['path'], ...caption }
+      : { media: cell['_type'], path: cell['path'], ...caption };
+  }
   if (cell === 'NaN' || cell === 'Infinity' || cell === '-Infinity')
     return { value: fromWire(cell) };
   return { value: plain(cell) };
@@ -28,7 +38,8 @@ function parseCell(cell: Json): TableCell {
 
 export function valueOf(cell: TableCell | undefined): Cell {
   if (!cell) return undefined;
-  return 'image' in cell ? cell.image : cell.value;
+  if ('value' in cell) return cell.value;
+  return cell.caption ?? ('image' in cell ? cell.image : cell.path);
 }
 
 export function hasImages(table: Table): boolean {

@@ -5,6 +5,7 @@ import { formatNumber } from '../lib/numbers';
 import { hasImages, numericColumns, valueOf } from '../lib/tables';
 import type { Table, TableCell } from '../lib/tables';
 import { Button } from './button';
+import { MediaFile } from './media_file';
 import { useWindow, Strip } from './virtual_list';
 
 interface Props {
@@ -105,8 +106,12 @@ export function DataTable({ table, imageUrl }: Props) {
 
 function CellView({ cell, imageUrl }: { cell: TableCell; imageUrl: (path: string) => string }) {
   if ('image' in cell) {
-    return <img class="thumb" loading="lazy" src={imageUrl(cell.image)} alt={cell.image} />;
+    const caption = cell.caption ?? cell.image;
+    return (
+      <img class="thumb" loading="lazy" src={imageUrl(cell.image)} alt={caption} title={caption} />
+    );
   }
+  if ('media' in cell) return <MediaFile type={cell.media} url={imageUrl(cell.path)} {...cell} />;
   const { value } = cell;
   if (typeof value === 'number') return <>{formatNumber(value)}</>;
   return <>{value === null || value === undefined ? '' : String(value)}</>;

@@ -1,49 +1,50 @@
-import { ApiError } from '../../api/client';
-import type { Json, Run } from '../../api/types';
-import { isObject } from '../../lib/flatten';
+import { useState } from 'preact/hooks';
+import type { LogRecord, Run } from '../../api/types';
+import { PanelPlot } from '../../charts/panel_plot';
 import { useResource } from '../../lib/resource';
-import { parseTable } from '../../lib/tables';
+import type { Panel } from '../../lib/wandb_panels';
+import { Button } from '../../ui/button';
 import { DataTable } from '../../ui/data_table';
 import { HtmlFrame } from '../../ui/html_frame';
 import { fileUrl } from './files';
+import { loadText, useTable } from './use_table';
 
-interface Props {
-  run: Run;
-  type: 'html' | 'table';
-  name: string;
-  path: string;
-}
-
-/** A table or a page whose bytes are a file of the run, as wandb clients log them. */
-export function FileMedia({ run, type, name, path }: Props) {
+/** A page whose bytes are a file of the run. */
+export function HtmlFile({ run, name, path }: { run: Run; name: string; path: string }) {
   const loaded = useResource(`${run.project}/${run.id}/${path}`, (signal) =>
     loadText(fileUrl(run, path), signal),
   );
   if (loaded.error) return <p class="bad">{loaded.error.message}</p>;
-  if (loaded.data === undefined) return null;
-  if (type === 'html') return <HtmlFrame html={loaded.data} title={name} />;
+  return loaded.data === undefined ? null : <HtmlFrame html={loaded.data} title={name} />;
+}
+
+interface TableProps {
+  run: Run;
+  record: LogRecord;
+  panel?: Panel | undefined; // how the run wants it drawn
+}
+
+/** A table whose bytes are a file, as wandb clients log them; with a panel, the plot of it. */
+export function TableFile({ run, record, panel }: TableProps) {
+  const loaded = useTable(run, record);
+  const [isTable, setTable] = useState(false);
+  if (loaded.error) return <p class="bad">{loaded.error.message}</p>;
+  if (!loaded.data) return null;
+  const { table, urlOf } = loaded.data;
+  if (!panel) return <DataTable table={table} imageUrl={urlOf} />;
   return (
-    <DataTable
-      table={parseTable(parseTableFile(loaded.data))}
-      imageUrl={(image) => fileUrl(run, image)}
-    />
+    <>
+      <div class="row">
+        <span class="panel-title clip">{panel.texts['title'] ?? ''}</span>
+        <Button pressed={isTable} onClick={() => setTable(!isTable)}>
+          table
+        </Button>
+      </div>
+      {isTable ? (
+        <DataTable table={table} imageUrl={urlOf} />
+      ) : (
+        <PanelPlot panel={panel} table={table} />
+      )}
+    </>
   );
-}
-
-async function loadText(url: string, signal: AbortSignal): Promise<string> {
-  const answer = await fetch(url, { signal });
-  if (!answer.ok) throw new ApiError(answer.status, 'file', 'The file has not come yet.');
-  return answer.text();
-}
-
-// Python writes NaN and infinities bare, which is no JSON.
-function parseTableFile(text: string): { [key: string]: Json } {
-  const strict = text.replace(/(?<=[[,:]\s*)(-?Infinity|NaN)(?=\s*[\],}])/g, '"$1"');
-  let file: Json;
-  try {
-    file = JSON.parse(strict) as Json;
-  } catch {
-    return {};
-  }
-  return isObject(file) ? { columns: file['columns'] ?? [], rows: file['data'] ?? [] } : {};
 }
