@@ -57,7 +57,15 @@ class LocalRuns : public RunSource {
     return track::retag_run(KEDGE_TRY(track::find_run_folder(word, dir_)), retag);
   }
 
-  Result<void> remove(const std::string& word) override {
+  bool has_trash() const override { return false; }
+
+  Result<void> restore(const std::string& word) override {
+    return fail(ErrorKind::Usage,
+                fmt::format("run '{}' cannot be restored: folders have no trash", word),
+                "--server URL restores a server's run");
+  }
+
+  Result<void> remove(const std::string& word, bool) override {
     const Path run = KEDGE_TRY(track::find_run_folder(word, dir_));
     if (const auto holder = KEDGE_TRY(track::find_live_holder(run))) {
       return fail(ErrorKind::Usage,
@@ -91,12 +99,19 @@ class ServerRuns : public RunSource {
     return tags;
   }
 
-  Result<void> remove(const std::string& word) override {
+  bool has_trash() const override { return true; }
+
+  Result<void> restore(const std::string& word) override {
+    KEDGE_TRY(server_.send("PATCH", KEDGE_TRY(path_of(word)), {{"deleted_us", 0}}));
+    return {};
+  }
+
+  Result<void> remove(const std::string& word, bool is_for_good) override {
     const std::string path = KEDGE_TRY(path_of(word));
     if (KEDGE_TRY(server_.fetch(path)).at("state") == "running") {
       return fail(ErrorKind::Usage, fmt::format("run '{}' is running", word), "stop it first");
     }
-    KEDGE_TRY(server_.send("DELETE", path, nullptr));
+    KEDGE_TRY(server_.send("DELETE", path + (is_for_good ? "?for_good=1" : ""), nullptr));
     return {};
   }
 

@@ -25,8 +25,15 @@ class RunSource {
   using Retag = std::function<std::vector<std::string>(std::vector<std::string> tags)>;
   virtual Result<std::vector<std::string>> tag(const std::string& word, const Retag& retag) = 0;
 
-  // For good. A run that somebody works on is refused.
-  virtual Result<void> remove(const std::string& word) = 0;
+  // What remove() leaves: whether restore() brings a run back.
+  virtual bool has_trash() const = 0;
+
+  // Into the trash where there is one and `is_for_good` is false. A run that somebody works on is
+  // refused.
+  virtual Result<void> remove(const std::string& word, bool is_for_good) = 0;
+
+  // Out of the trash. Usage where there is none.
+  virtual Result<void> restore(const std::string& word) = 0;
 };
 
 // The folder --dir where it is given, else the server of --server or $KEDGE_SERVER, else runs/.

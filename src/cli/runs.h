@@ -14,6 +14,7 @@ Result<void> show_run(Args args);
 Result<void> compare_runs(Args args);
 Result<void> tag_run(Args args);
 Result<void> remove_runs(Args args);
+Result<void> restore_runs(Args args);
 Result<void> export_run(Args args);
 Result<void> import_runs(Args args);
 

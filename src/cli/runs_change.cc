@@ -1,4 +1,4 @@
-// `kedge runs tag` and `kedge runs rm`.
+// `kedge runs tag`, `kedge runs rm` and `kedge runs restore`.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -51,13 +51,24 @@ Result<void> tag_run(Args args) {
   return {};
 }
 
+namespace {
+
+std::string label_of(const nlohmann::json& run) {
+  return fmt::format("{}/{} ({})", run["project"].get<std::string>(), run["id"].get<std::string>(),
+                     run["name"].get<std::string>());
+}
+
+}  // namespace
+
 Result<void> remove_runs(Args args) {
-  const VerbHelp help = {.usage = "kedge runs rm RUN ... --yes",
-                         .text = "Removes runs for good: their logs, media and checkpoints.",
-                         .flags = {{"--yes", "", "do it; without, only say what would be removed"},
-                                   kRunsDirFlag,
-                                   kServerFlag,
-                                   kTokenFlag}};
+  const VerbHelp help = {
+      .usage = "kedge runs rm RUN ... --yes",
+      .text = "Removes runs. A server's run goes to the trash first; a folder goes for good.",
+      .flags = {{"--yes", "", "do it; without, only say what would be removed"},
+                {"--for-good", "", "of a server's run too, with its files, at once"},
+                kRunsDirFlag,
+                kServerFlag,
+                kTokenFlag}};
   const auto arguments = KEDGE_TRY(parse_or_help(args, help));
   if (!arguments) {
     return {};
@@ -66,20 +77,42 @@ Result<void> remove_runs(Args args) {
     return fail(ErrorKind::Usage, "runs rm needs runs", fmt::format("usage: {}", help.usage));
   }
   const auto source = KEDGE_TRY(open_runs(*arguments));
+  const bool is_for_good = arguments->has("--for-good") || !source->has_trash();
   for (const std::string& word : arguments->positionals()) {
-    const nlohmann::json run = KEDGE_TRY(source->load(word));
-    const std::string label =
-        fmt::format("{}/{} ({})", run["project"].get<std::string>(), run["id"].get<std::string>(),
-                    run["name"].get<std::string>());
+    const std::string label = label_of(KEDGE_TRY(source->load(word)));
     if (!arguments->has("--yes")) {
       say("would remove {}", label);
       continue;
     }
-    KEDGE_TRY(source->remove(word));
-    say("removed {}", label);
+    KEDGE_TRY(source->remove(word, is_for_good));
+    if (is_for_good) {
+      say("removed {}", label);
+    } else {
+      say("{} is in the trash; kedge runs restore {} brings it back", label, word);
+    }
   }
   if (!arguments->has("--yes")) {
     say("nothing was removed; add --yes");
+  }
+  return {};
+}
+
+Result<void> restore_runs(Args args) {
+  const VerbHelp help = {
+      .usage = "kedge runs restore RUN ... --server URL",
+      .text = "Takes runs of a server out of its trash; kedge runs ls --trash lists them.",
+      .flags = {kRunsDirFlag, kServerFlag, kTokenFlag}};
+  const auto arguments = KEDGE_TRY(parse_or_help(args, help));
+  if (!arguments) {
+    return {};
+  }
+  if (arguments->positionals().empty()) {
+    return fail(ErrorKind::Usage, "runs restore needs runs", fmt::format("usage: {}", help.usage));
+  }
+  const auto source = KEDGE_TRY(open_runs(*arguments));
+  for (const std::string& word : arguments->positionals()) {
+    KEDGE_TRY(source->restore(word));
+    say("restored {}", label_of(KEDGE_TRY(source->load(word))));
   }
   return {};
 }

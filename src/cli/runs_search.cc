@@ -51,7 +51,8 @@ Result<void> list_server_runs(const std::string& url, const Arguments& arguments
                                  {"filter", arguments.value("--filter")},
                                  {"order", arguments.values("--order")},
                                  {"limit", KEDGE_TRY(arguments.number("--limit", 100))},
-                                 {"fields", fields}};
+                                 {"fields", fields},
+                                 {"trash", arguments.has("--trash")}};
   const nlohmann::json answer = KEDGE_TRY(server.send("POST", "/api/v1/runs/search", search));
   if (arguments.has("--json")) {
     print_json(answer);

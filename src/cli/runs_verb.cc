@@ -124,6 +124,7 @@ Result<void> list_runs(Args args) {
                 {"--order", "FIELD", "of a server: -FIELD for largest first"},
                 {"--field", "FIELD", "of a server: a column more"},
                 {"--limit", "N", "of a server: at most so many (100)"},
+                {"--trash", "", "of a server: the deleted ones that can be restored"},
                 kJsonFlag}};
   const auto arguments = KEDGE_TRY(parse_or_help(args, help));
   if (!arguments) {
@@ -157,15 +158,16 @@ int run_runs(Args args) {
                              "kedge runs export RUN [--format F] [--out PATH]\n       "
                              "kedge runs import FILE|FOLDER ...\n       "
                              "kedge runs tag RUN TAG ...\n       "
-                             "kedge runs rm RUN ... --yes",
+                             "kedge runs rm RUN ... --yes\n       "
+                             "kedge runs restore RUN ...",
                          .text =
                              "What runs there are, what they are and came to; in folders here or "
-                             "(ls, show, compare, tag, rm)\non a tracking server.",
+                             "(ls, show, compare, tag, rm,\nrestore) on a tracking server.",
                          .flags = {}};
   static const std::map<std::string, Result<void> (*)(Args)> kVerbs = {
       {"ls", list_runs},    {"show", show_run},     {"compare", compare_runs},
       {"metrics", metrics}, {"export", export_run}, {"import", import_runs},
-      {"tag", tag_run},     {"rm", remove_runs}};
+      {"tag", tag_run},     {"rm", remove_runs},    {"restore", restore_runs}};
   const auto verb = args.empty() ? kVerbs.end() : kVerbs.find(args.front());
   if (verb == kVerbs.end()) {
     std::vector<std::string> names;

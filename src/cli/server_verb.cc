@@ -25,6 +25,7 @@ namespace kedge::cli {
 namespace {
 
 constexpr int kDefaultPort = 8080;
+constexpr std::int64_t kMaxTrashDays = 36'500;
 
 const VerbHelp kServerHelp = {
     .usage =
@@ -54,6 +55,7 @@ const VerbHelp kServerHelp = {
               {"--disk-reserve", "SIZE",
                "refuse uploads that leave less than this free (5 % of the disk, at most 1GiB)"},
               {"--project-quota", "SIZE", "files that one project may hold, as 50GiB (no limit)"},
+              {"--trash-days", "N", "how long deleted runs can be restored (30)"},
               {"--rate", "N", "requests a second that one address may make (no limit)"},
               kJsonFlag}};
 
@@ -116,6 +118,10 @@ Result<server::ServerOptions> server_options(const Arguments& arguments) {
   options.access_log = arguments.value("--access-log");
   options.auth = KEDGE_TRY(parse_auth(arguments));
   options.requests_per_second = static_cast<double>(KEDGE_TRY(arguments.number("--rate", 0)));
+  options.trash_days = KEDGE_TRY(arguments.number("--trash-days", options.trash_days));
+  if (options.trash_days < 0 || options.trash_days > kMaxTrashDays) {
+    return fail(ErrorKind::Usage, fmt::format("--trash-days is 0 to {}", kMaxTrashDays));
+  }
   options.hosts = arguments.values("--allow-host");
   if (is_loopback(options.listen.host)) {
     options.hosts.emplace_back("localhost");

@@ -20,6 +20,8 @@
 
 namespace kedge::server {
 
+inline constexpr std::int64_t kTrashDays = 30;
+
 // What handlers work with; it outlives the router.
 struct Api {
   store::Store& store;
@@ -29,6 +31,7 @@ struct Api {
   Access& access;
   EventHub& events;
   std::function<std::int64_t()> now_us;  // Unix time
+  std::int64_t trash_days = kTrashDays;  // how long deleted runs can be restored
 
   // A line in the audit trail. Its failure is a warning: what was done is done.
   void audit(const Request& request, std::string_view what, const std::string& target,

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "core/log.h"
 #include "server/api.h"
+#include "server/trash.h"
 
 namespace kedge::server {
 namespace {
@@ -24,8 +24,10 @@ Result<Response> search_runs(const Api& api, const Request& request) {
   store::Search search = KEDGE_TRY(parse_search(json, request.caller));
   search.fields = KEDGE_TRY(find_texts(json, "fields"));
   const store::SearchText answer = KEDGE_TRY(api.store.search_text(search, api.now_us()));
-  return json_response(fmt::format("{{\"runs\":{},\"total\":{},\"warnings\":{}}}", answer.runs,
-                                   answer.total, dump(answer.warnings)));
+  const std::string days =
+      search.shown == store::Shown::Trash ? fmt::format(",\"trash_days\":{}", api.trash_days) : "";
+  return json_response(fmt::format("{{\"runs\":{},\"total\":{},\"warnings\":{}{}}}", answer.runs,
+                                   answer.total, dump(answer.warnings), days));
 }
 
 // A small file of the run; empty when there is none, or its bytes have not come yet.
@@ -98,17 +100,23 @@ Result<Response> patch_run(const Api& api, const Request& request) {
   return json_response(dump(store::render_run(run)));
 }
 
+// Into the trash; with for_good=1 away at once.
 Result<Response> delete_run(const Api& api, const Request& request) {
   const store::RunKey key = run_key(request);
-  std::vector<std::string> digests;
-  for (const store::RunFile& file : KEDGE_TRY(api.store.list_files(key))) {
-    digests.push_back(file.digest);
+  const bool is_for_good = request.query_value("for_good") == "1";
+  if (is_for_good) {
+    KEDGE_TRY(remove_run(api, key));
+  } else {
+    KEDGE_TRY(api.store.edit_run(
+        key,
+        [&](const store::Run& run) -> Result<store::RunPatch> {
+          // One that is there already does not stay longer for being deleted twice.
+          const std::int64_t since_us = run.facts.deleted_us;
+          return store::RunPatch{.deleted_us = since_us != 0 ? since_us : api.now_us()};
+        },
+        api.now_us()));
   }
-  KEDGE_TRY(api.store.delete_run(key));
-  if (const auto freed = api.artifacts.free_unused(digests); !freed) {
-    warn("files of {} are not freed: {}", name_of_run(key), freed.error().message);
-  }
-  api.audit(request, "run.delete", name_of_run(key));
+  api.audit(request, is_for_good ? "run.remove" : "run.delete", name_of_run(key));
   return Response{.status = 204};
 }
 

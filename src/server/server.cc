@@ -17,12 +17,14 @@
 #include "server/internal/secrets.h"
 #include "server/page.h"
 #include "server/run_watch.h"
+#include "server/trash.h"
 #include "track/owner_key.h"
 
 namespace kedge::server {
 namespace {
 
 constexpr auto kCheckInterval = std::chrono::seconds(5);
+constexpr std::int64_t kDay_us = 86'400'000'000;
 
 std::int64_t now_us() {
   return std::chrono::duration_cast<std::chrono::microseconds>(
@@ -228,8 +230,9 @@ Result<std::unique_ptr<Server>> Server::start(const ServerOptions& options) {
   parts->access =
       KEDGE_TRY(Access::open(*parts->store, access_options(options, parts->owner), now_us));
   parts->admin_token_file = KEDGE_TRY(make_first_user(*parts->store, *parts->access, options));
-  parts->api = std::make_unique<Api>(Api{*parts->store, *parts->blobs, *parts->artifacts,
-                                         *parts->models, *parts->access, parts->events, now_us});
+  parts->api =
+      std::make_unique<Api>(Api{*parts->store, *parts->blobs, *parts->artifacts, *parts->models,
+                                *parts->access, parts->events, now_us, options.trash_days});
   parts->store->set_listener(
       [&events = parts->events](std::span<const store::Change> changes) { events.note(changes); });
   add_api_routes(parts->router, *parts->api);
@@ -252,10 +255,13 @@ Result<std::unique_ptr<Server>> Server::start(const ServerOptions& options) {
       listen));
   parts->owner_key_file = publish_key(parts->owner, parts->listener->address());
   parts->checks = std::make_unique<Repeater>(
-      kCheckInterval, [&store = *parts->store, &listener = *parts->listener,
+      kCheckInterval, [&store = *parts->store, &listener = *parts->listener, &api = *parts->api,
                        watch = CertificateWatch(options.listen.tls)]() mutable {
         if (const auto marked = store.mark_crashed(now_us()); !marked) {
           warn("silent runs are not marked: {}", marked.error().message);
+        }
+        if (const auto emptied = empty_trash(api, now_us() - api.trash_days * kDay_us); !emptied) {
+          warn("the trash is not emptied: {}", emptied.error().message);
         }
         if (watch.has_changed()) {
           reload_certificate(listener);

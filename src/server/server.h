@@ -38,6 +38,7 @@ struct ServerOptions {
   Auth auth = Auth::Owner;
   std::vector<std::string> hosts = {};  // AccessOptions::hosts
   double requests_per_second = 0;       // AccessOptions::requests_per_second
+  std::int64_t trash_days = 30;         // how long deleted runs can be restored
   std::string admin_password = {};  // of the first user, with Users; empty: only a token is made
   // Other tools' languages: each adds its routes.
   std::vector<std::function<void(Router&, const Api&)>> dialects = {};

@@ -55,6 +55,19 @@ TEST_P(BackendTest, a_run_is_created_changed_found_again_and_deleted) {
   EXPECT_EQ(store_->find_run(key)->config, json::object());
 }
 
+TEST_P(BackendTest, only_what_has_been_in_the_trash_for_long_is_emptied_out) {
+  const RunKey old = make_run("old", {.deleted_us = kNow - 10});
+  const RunKey recent = make_run("recent", {.deleted_us = kNow + 10});
+  const RunKey shown = make_run("shown");
+  EXPECT_TRUE(*store_->delete_trashed_run(old, kNow));
+  EXPECT_FALSE(*store_->delete_trashed_run(recent, kNow));
+  EXPECT_FALSE(*store_->delete_trashed_run(shown, kNow)) << "restored a moment ago, say";
+  reopen();
+  EXPECT_EQ(store_->find_run(old).error().kind, ErrorKind::NotFound);
+  EXPECT_TRUE(store_->find_run(recent));
+  EXPECT_TRUE(store_->find_run(shown));
+}
+
 TEST_P(BackendTest, a_search_as_text_says_what_the_documents_say) {
   RunPatch patch{.name = "say \"hi\"\n\xC3\xA4", .notes = "x", .tags = {{"paper", "b"}}};
   patch.config = {{"optimizer", {{"lr", 0.1}, {"name", "adam"}}}, {"list", {1, "two"}}};

@@ -141,7 +141,8 @@ Result<std::vector<Alert>> Store::list_alerts(const std::string& project, std::s
         "SELECT c.type, c.name, c.step, c.time_us, c.attempt, c.is_packed, c.body, p.name,"
         " r.run_id FROM records c JOIN runs r ON r.id = c.run"
         " JOIN projects p ON p.id = r.project_id"
-        " WHERE c.type = 'alert' AND ($1 = '' OR p.name = $1) ORDER BY c.time_us DESC LIMIT $2",
+        " WHERE c.type = 'alert' AND r.deleted_us = 0 AND ($1 = '' OR p.name = $1)"
+        " ORDER BY c.time_us DESC LIMIT $2",
         {project, limit}, add);
   }));
   return alerts;

@@ -107,6 +107,15 @@ json render_live_summaries(const LiveRun& run, const json& set, const KeyTable& 
   return summary;
 }
 
+Result<void> delete_live(Database& database, Store::Impl& impl, LiveRun& run) {
+  KEDGE_TRY(database.run("DELETE FROM journal WHERE id >= $1 AND id < $2",
+                         {journal_begin(run.row), journal_end(run.row)}));
+  KEDGE_TRY(database.run("DELETE FROM runs WHERE id = $1", {run.row}));
+  impl.change(run, kRunDeleted).is_deleted = true;
+  impl.deleted.emplace_back(run.key, run.row);
+  return {};
+}
+
 }  // namespace
 
 Result<void> edit_live(Database& database, Store::Impl& impl, LiveRun& run,
@@ -262,14 +271,19 @@ Result<Run> Store::put_run(const RunKey& key, const RunPatch& patch, std::int64_
 
 Result<void> Store::delete_run(const RunKey& key) {
   return impl_->writer->run([&](Database& database) -> Result<void> {
-    LiveRun* run = KEDGE_TRY(impl_->touch(database, key));
-    KEDGE_TRY(database.run("DELETE FROM journal WHERE id >= $1 AND id < $2",
-                           {journal_begin(run->row), journal_end(run->row)}));
-    KEDGE_TRY(database.run("DELETE FROM runs WHERE id = $1", {run->row}));
-    impl_->change(*run, kRunDeleted).is_deleted = true;
-    impl_->deleted.emplace_back(key, run->row);
-    return {};
+    return delete_live(database, *impl_, *KEDGE_TRY(impl_->touch(database, key)));
   });
+}
+
+Result<bool> Store::delete_trashed_run(const RunKey& key, std::int64_t before_us) {
+  bool is_deleted = false;
+  KEDGE_TRY(impl_->writer->run([&](Database& database) -> Result<void> {
+    LiveRun* run = KEDGE_TRY(impl_->touch(database, key));
+    const std::int64_t since_us = run->draft->facts.deleted_us;
+    is_deleted = since_us != 0 && since_us < before_us;
+    return is_deleted ? delete_live(database, *impl_, *run) : Result<void>();
+  }));
+  return is_deleted;
 }
 
 Result<std::vector<Attempt>> Store::list_attempts(const RunKey& key) const {

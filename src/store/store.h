@@ -156,7 +156,9 @@ class Store {
                        std::int64_t now_us);
   void edit_run(const RunKey& key, std::function<Result<RunPatch>(const Run&)> edit,
                 std::int64_t now_us, Done<void> done);
-  Result<void> delete_run(const RunKey& key);
+  Result<void> delete_run(const RunKey& key);  // for good; the trash is RunPatch::deleted_us
+  // The same, if the run is in the trash since before `before_us`; false: it is not, any more.
+  Result<bool> delete_trashed_run(const RunKey& key, std::int64_t before_us);
 
   Result<std::vector<Attempt>> list_attempts(const RunKey& key) const;
   Result<void> put_attempts(const RunKey& key, const std::vector<Attempt>& attempts);

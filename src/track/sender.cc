@@ -160,12 +160,14 @@ Result<void> Sender::meet_server(const std::string& writer, Log& log) {
     log.local.pass(*frame);
   }
   if (log.local.digest() != log.server->digest) {
-    return fail(ErrorKind::Corrupt,
-                fmt::format("{} has another log as {}/{} {}: the digest of its {} records is {}, "
-                            "here it is {}",
-                            link_.url(), name_.project, name_.id, writer, log.local.next_seq,
-                            log.server->digest, log.local.digest()),
-                "another run with this id was sent there; delete it there, or give one another id");
+    return fail(
+        ErrorKind::Corrupt,
+        fmt::format("{} has another log as {}/{} {}: the digest of its {} records is {}, "
+                    "here it is {}",
+                    link_.url(), name_.project, name_.id, writer, log.local.next_seq,
+                    log.server->digest, log.local.digest()),
+        "another run with this id was sent there; remove it there (kedge runs rm --for-good), "
+        "or give one another id");
   }
   return {};
 }

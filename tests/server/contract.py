@@ -17,6 +17,7 @@ import unittest
 from data_calls import Data  # noqa: F401
 from s3_calls import OnS3  # noqa: F401
 from server_case import ServerCase, take_bin
+from trash_calls import Trash, TrashOfNoDays  # noqa: F401
 from user_calls import Encrypted, Logged, Users  # noqa: F401
 
 

@@ -9,6 +9,7 @@ import { outage } from './journeys/outage.mjs';
 import { run } from './journeys/run.mjs';
 import { runs } from './journeys/runs.mjs';
 import { sweeps } from './journeys/sweeps.mjs';
+import { trashJourneys } from './journeys/trash.mjs';
 import { wandbRuns } from './journeys/wandb_runs.mjs';
 
 export const journeys = {
@@ -22,5 +23,6 @@ export const journeys = {
   ...access,
   ...addresses,
   ...wandbRuns,
+  ...trashJourneys,
   ...outage,
 };

@@ -86,6 +86,9 @@ Result<void> Store::Impl::apply_patch(Database& database, LiveRun& run, const Ru
   if (patch.environment.is_object()) {
     KEDGE_TRY(write_document(database, run.row, Document::Environment, patch.environment));
   }
+  if (patch.deleted_us.value_or(0) != 0 && draft.facts.deleted_us == 0) {
+    change(run, kRunDeleted);  // whoever shows it takes it away
+  }
   set_facts(draft.facts, patch);
   return {};
 }

@@ -71,8 +71,28 @@ export async function patchRun(run: RunRef, body: RunPatch): Promise<Run> {
   return callApi<Run>(runPath(run), { method: 'PATCH', body });
 }
 
+/** Into the trash. */
 export async function deleteRun(run: RunRef): Promise<void> {
   await callApi(runPath(run), { method: 'DELETE' });
+}
+
+export async function removeRun(run: RunRef): Promise<void> {
+  await callApi(`${runPath(run)}?for_good=1`, { method: 'DELETE' });
+}
+
+export async function restoreRun(run: RunRef): Promise<void> {
+  await callApi(runPath(run), { method: 'PATCH', body: { deleted_us: 0 } });
+}
+
+export interface Trash {
+  runs: Run[];
+  total: number;
+  trash_days: number; // how long they can be restored
+}
+
+export async function loadTrash(project: string, signal?: AbortSignal): Promise<Trash> {
+  const body = { project, trash: true, fields: [], limit: 1000 };
+  return callApi<Trash>('runs/search', { method: 'POST', body, signal });
 }
 
 export async function loadMetrics(run: RunRef, signal?: AbortSignal): Promise<MetricFacts[]> {

@@ -45,6 +45,7 @@ export interface Run {
   attempt?: number;
   last_step?: number;
   archived?: boolean;
+  deleted_us?: number | null; // since when it is in the trash
   config: { [key: string]: Json };
   summary: { [key: string]: MetricSummary };
   environment?: { [key: string]: Json };

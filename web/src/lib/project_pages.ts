@@ -22,4 +22,5 @@ export const PROJECT_PAGES: readonly ProjectPage[] = [
   { name: 'artifacts', title: 'Artifacts', keys: 'g a' },
   { name: 'models', title: 'Models', keys: 'g m' },
   { name: 'alerts', title: 'Alerts', keys: 'g l' },
+  { name: 'trash', title: 'Trash', keys: 'g t' },
 ];

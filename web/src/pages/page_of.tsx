@@ -12,6 +12,7 @@ import { Projects } from './projects';
 import { RunPage } from './run/run_page';
 import { SweepPage } from './sweeps/sweep_page';
 import { SweepsPage } from './sweeps/sweeps_page';
+import { TrashPage } from './trash_page';
 import { Workspace } from './workspace';
 
 /** The page for an address. */
@@ -49,6 +50,8 @@ export function PageOf({ path }: { path: string[] }) {
         );
       case 'alerts':
         return <AlertsPage project={project} />;
+      case 'trash':
+        return <TrashPage key={project} project={project} />;
       case 'run':
         return <RunPage key={name} project={project} id={name} tab={part || 'overview'} />;
     }

@@ -1,9 +1,8 @@
-import { ARCHIVED, deleteRun, patchRun } from '../api/runs';
+import { ARCHIVED, deleteRun, patchRun, restoreRun } from '../api/runs';
 import type { Run } from '../api/types';
 import { attempt } from '../lib/attempt';
 import { go } from '../lib/router';
 import { mayWrite } from '../lib/session';
-import { ask } from '../ui/ask';
 import { Popover } from '../ui/popover';
 import { say } from '../ui/toast';
 
@@ -16,7 +15,7 @@ interface Props {
   onChanged: () => void;
 }
 
-/** What can be done to one run. Deleting asks first. */
+/** What can be done to one run. Deleting puts it into the trash, and can be undone. */
 export function RunMenu({ run, anchor, isPinned, onPin, onClose, onChanged }: Props) {
   const isArchived = run.tags.includes(ARCHIVED);
   const change = async (tags: string[], done: string) => {
@@ -30,12 +29,12 @@ export function RunMenu({ run, anchor, isPinned, onPin, onClose, onChanged }: Pr
     );
   const remove = async () => {
     onClose();
-    const isSure = await ask({
-      title: `Delete ${run.name || run.id}?`,
-      text: 'Its metrics, media, console and files go for good. Archiving only hides it.',
-      action: 'Delete',
+    if (!(await attempt(() => deleteRun(run)))) return;
+    onChanged();
+    say(`${run.name || run.id} is in the trash`, {
+      label: 'Restore',
+      run: () => void attempt(() => restoreRun(run)).then(onChanged),
     });
-    if (isSure && (await attempt(() => deleteRun(run), `${run.name} is deleted`))) onChanged();
   };
   return (
     <Popover anchor={anchor} label={`Actions for ${run.name}`} role="menu" onClose={onClose}>
@@ -87,7 +86,7 @@ export function RunMenu({ run, anchor, isPinned, onPin, onClose, onChanged }: Pr
             {isArchived ? 'Take out of the archive' : 'Archive'}
           </button>
           <button type="button" class="item bad" onClick={() => void remove()}>
-            Delete...
+            Delete
           </button>
         </>
       )}

@@ -1,12 +1,15 @@
 import { useState } from 'preact/hooks';
-import { loadMetrics, loadRun } from '../../api/runs';
+import { loadMetrics, loadRun, restoreRun } from '../../api/runs';
 import type { Run } from '../../api/types';
+import { attempt } from '../../lib/attempt';
 import { now } from '../../lib/clock';
 import { durationOf } from '../../lib/flatten';
 import { useLive } from '../../lib/live';
 import { formatAgo, formatDuration } from '../../lib/numbers';
 import { useResource } from '../../lib/resource';
 import { linkTo } from '../../lib/router';
+import { mayWrite } from '../../lib/session';
+import { Button } from '../../ui/button';
 import { ErrorNote } from '../../ui/error_note';
 import { StateMark } from '../../ui/state_mark';
 import { Tabs } from '../../ui/tabs';
@@ -45,7 +48,22 @@ export function RunPage({ project, id, tab }: Props) {
     linkTo(['p', project, 'run', id, ...(name === 'overview' ? [] : [name])]);
   return (
     <div class="run-page">
-      <RunHead run={run.data} />
+      <div>
+        <RunHead run={run.data} />
+        {Boolean(run.data.deleted_us) && (
+          <div class="banner note" role="status">
+            This run is in the <a href={linkTo(['p', project, 'trash'])}>trash</a>
+            {mayWrite.value && (
+              <>
+                {'. '}
+                <Button onClick={() => void attempt(() => restoreRun(ref)).then(run.reload)}>
+                  Restore
+                </Button>
+              </>
+            )}
+          </div>
+        )}
+      </div>
       <Tabs
         label="Parts of the run"
         current={tab}
