@@ -45,6 +45,29 @@ bool is_yaml(const Path& path) {
 constexpr std::array<std::string_view, 4> kSweepStates = {"running", "paused", "stopped",
                                                           "cancelled"};
 
+// Throws nlohmann's exception for a value of another type.
+SweepFacts read_facts(const nlohmann::json& json) {
+  SweepFacts facts;
+  facts.id = json.value("id", "");
+  facts.name = json.value("name", "");
+  facts.project = json.value("project", "");
+  facts.created = json.value("created", "");
+  facts.file = json.value("file", "");
+  facts.digest = json.value("digest", "");
+  facts.program = json.value("program", "");
+  facts.code = json.value("code", "");
+  facts.data = json.value("data", "");
+  facts.folder = json.value("folder", "");
+  facts.runs = json.value("runs", "");
+  facts.is_config = json.value("is_config", false);
+  facts.reuses = json.value("reuses", false);
+  const nlohmann::json metric = json.value("metric", nlohmann::json::object());
+  facts.metric.name = metric.value("name", "");
+  facts.metric.goal =
+      metric.value("goal", "") == "maximize" ? search::Goal::Maximize : search::Goal::Minimize;
+  return facts;
+}
+
 }  // namespace
 
 std::string utc_now() {
@@ -97,32 +120,16 @@ nlohmann::json facts_json(const SweepFacts& facts) {
             {"goal", facts.metric.goal == search::Goal::Maximize ? "maximize" : "minimize"}}}};
 }
 
-Result<SweepFacts> parse_facts(const nlohmann::json& json, const std::string& where) try {
-  if (!json.is_object() || json.value("format", "") != "kedge-sweep") {
-    return fail(ErrorKind::Corrupt, fmt::format("{} does not describe a sweep", where));
+Result<SweepFacts> parse_facts(const nlohmann::json& json, const std::string& where) {
+  try {
+    if (!json.is_object() || json.value("format", "") != "kedge-sweep") {
+      return fail(ErrorKind::Corrupt, fmt::format("{} does not describe a sweep", where));
+    }
+    return read_facts(json);
+  } catch (const nlohmann::json::exception& error) {
+    return fail(ErrorKind::Corrupt,
+                fmt::format("{} does not describe a sweep: {}", where, error.what()));
   }
-  SweepFacts facts;
-  facts.id = json.value("id", "");
-  facts.name = json.value("name", "");
-  facts.project = json.value("project", "");
-  facts.created = json.value("created", "");
-  facts.file = json.value("file", "");
-  facts.digest = json.value("digest", "");
-  facts.program = json.value("program", "");
-  facts.code = json.value("code", "");
-  facts.data = json.value("data", "");
-  facts.folder = json.value("folder", "");
-  facts.runs = json.value("runs", "");
-  facts.is_config = json.value("is_config", false);
-  facts.reuses = json.value("reuses", false);
-  const nlohmann::json metric = json.value("metric", nlohmann::json::object());
-  facts.metric.name = metric.value("name", "");
-  facts.metric.goal =
-      metric.value("goal", "") == "maximize" ? search::Goal::Maximize : search::Goal::Minimize;
-  return facts;
-} catch (const nlohmann::json::exception& error) {
-  return fail(ErrorKind::Corrupt,
-              fmt::format("{} does not describe a sweep: {}", where, error.what()));
 }
 
 Result<SweepFacts> make_facts(const NewSweep& sweep, const search::SweepPlan& plan) {
