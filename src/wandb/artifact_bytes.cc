@@ -35,6 +35,9 @@ Result<store::StoredBlob> merge_manifest(const Call& call, const store::VersionD
       base.empty() ? std::optional(draft) : KEDGE_TRY(load_artifact(call, base)).draft;
   json entries = from ? KEDGE_TRY(entries_of(call, *from)) : json::object();
   const json added = manifest.value("contents", json::object());
+  if (!entries.is_object() || !added.is_object()) {
+    return fail(ErrorKind::Usage, "the contents of a manifest are a JSON object");
+  }
   for (const auto& [path, entry] : added.items()) {
     entries[path] = entry;
   }

@@ -126,6 +126,17 @@ class KnownHash(ServerCase):
         )
         self.assertIn("there is no project", json.dumps(answer.get("errors")))
 
+    def test_a_wandb_manifest_of_another_shape_is_refused(self):
+        base = self.create(self.admin, "open", "shapes")
+        self.send_manifest(self.admin, base, {})
+        self.commit(self.admin, base)
+        artifact = self.create(self.admin, "open", "listed")
+        made = self.create_manifest(self.admin, artifact, baseArtifactID=base, type="INCREMENTAL")
+        url = made["data"]["createArtifactManifest"]["artifactManifest"]["file"]["uploadUrl"]
+        answer = self.ask("PUT", url.removeprefix(self.server.url), b'{"contents": [1]}')
+        # Clients try again for ever what is answered with 500.
+        self.assertEqual(answer.status, 400, answer.body)
+
     def test_wandb_bytes_by_digest_are_the_projects_own(self):
         self.make_secret()
         name = hashlib.md5(SECRET).hexdigest()
