@@ -16,6 +16,8 @@ namespace {
 constexpr std::array<std::string_view, 4> kRoleNames = {"none", "view", "write", "admin"};
 
 constexpr std::int64_t kEntryGoodFor_us = 600LL * 1'000'000;
+// The label of a session that was made with a key that ends: what it makes must not last longer.
+constexpr std::string_view kLimitedSession = "limited";
 
 // The name before the port; "[::1]:80" is "[::1]".
 std::string_view host_name(std::string_view host) {
@@ -262,11 +264,12 @@ bool Access::is_slow(const Request& request, const Route* route) const {
 std::optional<Caller> Access::find_caller(const Request& request, const Route* route) {
   const auto presented = presented_by(request);
   if (const auto grant = presented ? find_grant(*presented) : std::nullopt) {
+    const bool is_limited = grant->kind != GrantKind::Session || grant->label == kLimitedSession;
     return Caller{.name = grant->user,
                   .role = grant->role,
                   .project = grant->project,
                   .run = grant->run,
-                  .expires_us = grant->expires_us};
+                  .expires_us = is_limited ? grant->expires_us : 0};
   }
   // Where nobody needs to log in, no password is worth its hash.
   const bool is_needed = route != nullptr && route->options.role != Role::None;
@@ -333,6 +336,7 @@ Result<NewGrant> Access::make_session(Grant grant) {
   constexpr std::int64_t kMonth = 30LL * 86'400 * 1'000'000;
   const std::int64_t longest = now_us_() + kMonth;
   grant.kind = GrantKind::Session;
+  grant.label = grant.expires_us == 0 ? "" : kLimitedSession;
   grant.expires_us = grant.expires_us == 0 ? longest : std::min(grant.expires_us, longest);
   return make_grant(std::move(grant));
 }
@@ -378,7 +382,6 @@ std::string Access::make_entry(const Caller& caller) {
     return now_us - entry.second.created_us > kEntryGoodFor_us;
   });
   entries_[sha256_of(secret)] = {.user = caller.name,
-                                 .label = "link",
                                  .role = caller.role,
                                  .project = caller.project,
                                  .run = caller.run,

@@ -67,8 +67,17 @@ class Keys(AttackCase):
         same = self.ask("POST", "/api/v1/tokens", {"scopes": ["view"]}, view).json
         self.assertLessEqual(same["expires_us"], (time.time() + 61) * 1e6)
         entry = self.ask("POST", "/api/v1/entries", {}, view).json["path"]
-        page = {"Cookie": self.ask("GET", entry).headers["Set-Cookie"]}
+        page = {"Cookie": self.ask("GET", entry).headers["Set-Cookie"], "X-Kedge-Page": "1"}
         self.assertEqual(self.ask("GET", "/api/v1/me", headers=page).json["role"], "view")
+        longer = self.ask("POST", "/api/v1/tokens", {"expires_in_s": 3600}, page)
+        self.assertEqual(longer.status, 400, longer.body)
+
+    def test_who_logs_in_by_password_makes_tokens_that_outlast_the_session(self):
+        login = {"user": "ann", "password": "a long password"}
+        cookie = self.ask("POST", "/api/v1/login", login).headers["Set-Cookie"]
+        page = {"Cookie": cookie, "X-Kedge-Page": "1"}
+        made = self.ask("POST", "/api/v1/tokens", {"expires_in_s": 365 * 86400}, page)
+        self.assertEqual(made.status, 201, made.body)
 
     def test_a_view_token_ends_no_stronger_one(self):
         write = self.ask("POST", "/api/v1/tokens", {"scopes": ["write"]}, self.ann).json

@@ -49,10 +49,10 @@ async function ownersLink({ page, newContext, owned }) {
   await second.getByText('was used').waitFor();
   await second.goto(owned.address);
   await second.getByRole('button', { name: 'With a key' }).click();
-  await second.getByLabel('Key').fill('kedge_wrong');
+  await second.getByLabel('Key', { exact: true }).fill('kedge_wrong');
   await second.getByRole('button', { name: 'Log in' }).click();
   await second.getByRole('alert').getByText('wrong').waitFor();
-  await second.getByLabel('Key').fill(readFileSync(join(owned.data, 'owner-key'), 'utf8'));
+  await second.getByLabel('Key', { exact: true }).fill(readFileSync(join(owned.data, 'owner-key'), 'utf8'));
   await second.getByRole('button', { name: 'Log in' }).click();
   await second.getByText('An empty server').waitFor();
   await context.close();
