@@ -102,7 +102,12 @@ class ServerRuns : public RunSource {
   bool has_trash() const override { return true; }
 
   Result<void> restore(const std::string& word) override {
-    KEDGE_TRY(server_.send("PATCH", KEDGE_TRY(path_of(word)), {{"deleted_us", 0}}));
+    const std::string path = KEDGE_TRY(path_of(word));
+    if (KEDGE_TRY(server_.fetch(path)).value("deleted_us", std::int64_t{0}) == 0) {
+      return fail(ErrorKind::Usage, fmt::format("run '{}' is not in the trash", word),
+                  "kedge runs ls --trash lists what is");
+    }
+    KEDGE_TRY(server_.send("PATCH", path, {{"deleted_us", 0}}));
     return {};
   }
 

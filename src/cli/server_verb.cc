@@ -117,6 +117,10 @@ Result<server::ServerOptions> server_options(const Arguments& arguments) {
   }
   options.access_log = arguments.value("--access-log");
   options.auth = KEDGE_TRY(parse_auth(arguments));
+  if (arguments.has("--admin-password") && options.auth != server::Auth::Users) {
+    return fail(ErrorKind::Usage, "--admin-password is for the user that --auth makes",
+                "add --auth, or leave it out");
+  }
   options.requests_per_second = static_cast<double>(KEDGE_TRY(arguments.number("--rate", 0)));
   options.trash_days = KEDGE_TRY(arguments.number("--trash-days", options.trash_days));
   if (options.trash_days < 0 || options.trash_days > kMaxTrashDays) {

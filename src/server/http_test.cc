@@ -8,6 +8,7 @@
 #include <zstd.h>
 
 #include "core/scratch_folder.h"
+#include "server/internal/compress.h"
 #include "server/internal/decompress.h"
 #include "server/page.h"
 
@@ -229,14 +230,14 @@ int status_of(const std::variant<std::string, Response>& outcome) {
 
 TEST(Decompress, gives_back_what_was_compressed) {
   const std::string text(100'000, 'x');
-  EXPECT_EQ(std::get<std::string>(decompress(gzip(text), "gzip", 100'000)), text);
+  EXPECT_EQ(std::get<std::string>(decompress(gzip(text, 9), "gzip", 100'000)), text);
   EXPECT_EQ(std::get<std::string>(decompress(zstd(text), "zstd", 100'000)), text);
   EXPECT_EQ(std::get<std::string>(decompress(text, "", 1)), text);
 }
 
 TEST(Decompress, refuses_bombs_damage_and_unknown_encodings) {
   const std::string zeros(64U << 20U, '\0');
-  for (const auto& [bomb, name] : {std::pair{gzip(zeros), "gzip"}, {zstd(zeros), "zstd"}}) {
+  for (const auto& [bomb, name] : {std::pair{gzip(zeros, 9), "gzip"}, {zstd(zeros), "zstd"}}) {
     EXPECT_LT(bomb.size(), 100'000U);
     EXPECT_EQ(status_of(decompress(bomb, name, 1U << 20U)), 413) << name;
     EXPECT_EQ(status_of(decompress(bomb.substr(0, bomb.size() / 2), name, 100U << 20U)), 400);

@@ -47,12 +47,13 @@ std::string pack_zstd(std::string_view bytes) {
   return out;
 }
 
-std::string pack_gzip(std::string_view bytes) {
-  constexpr int kLevel = 3;
-  constexpr int kGzipHeader = 15 + 16;
+}  // namespace
+
+std::string gzip(std::string_view bytes, int level) {
   z_stream stream{};
+  constexpr int kGzipHeader = 15 + 16;
   KEDGE_CHECK(
-      ::deflateInit2(&stream, kLevel, Z_DEFLATED, kGzipHeader, 8, Z_DEFAULT_STRATEGY) == Z_OK,
+      ::deflateInit2(&stream, level, Z_DEFLATED, kGzipHeader, 9, Z_DEFAULT_STRATEGY) == Z_OK,
       "zlib cannot begin");
   std::string out(::deflateBound(&stream, bytes.size()), '\0');
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
@@ -64,8 +65,6 @@ std::string pack_gzip(std::string_view bytes) {
   ::deflateEnd(&stream);
   return out;
 }
-
-}  // namespace
 
 void compress(Response& response, std::string_view accepted) {
   constexpr std::size_t kMostBytes = std::size_t{1} << 30U;  // zlib counts in 32 bits
@@ -80,7 +79,8 @@ void compress(Response& response, std::string_view accepted) {
     *body = pack_zstd(*body);
   } else if (is_accepted(accepted, "gzip")) {
     response.headers.add("Content-Encoding", "gzip");
-    *body = pack_gzip(*body);
+    constexpr int kQuick = 3;
+    *body = gzip(*body, kQuick);
   }
 }
 

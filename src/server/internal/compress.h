@@ -1,11 +1,15 @@
 // Long answers with Content-Encoding, for clients that take it.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "server/http.h"
 
 namespace kedge::server {
+
+// `level` as zlib's: 1 is quick, 9 small.
+std::string gzip(std::string_view bytes, int level);
 
 // Shorter bodies are sent as they are: nothing is gained.
 inline constexpr std::size_t kMinCompressedBytes = 1024;

@@ -98,20 +98,4 @@ Outcome decompress(std::string body, std::string_view encoding, std::uint64_t ma
                         "gzip, deflate and zstd are");
 }
 
-std::string gzip(std::string_view bytes) {
-  z_stream stream{};
-  constexpr int kGzipHeader = 15 + 16;
-  KEDGE_CHECK(::deflateInit2(&stream, 9, Z_DEFLATED, kGzipHeader, 9, Z_DEFAULT_STRATEGY) == Z_OK,
-              "zlib cannot begin");
-  std::string out(::deflateBound(&stream, bytes.size()), '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-  stream.avail_in = static_cast<uInt>(bytes.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  KEDGE_CHECK(::deflate(&stream, Z_FINISH) == Z_STREAM_END, "the bound of zlib is too small");
-  out.resize(stream.total_out);
-  ::deflateEnd(&stream);
-  return out;
-}
-
 }  // namespace kedge::server

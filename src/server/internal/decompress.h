@@ -16,7 +16,4 @@ namespace kedge::server {
 std::variant<std::string, Response> decompress(std::string body, std::string_view encoding,
                                                std::uint64_t max_bytes);
 
-// For files of the page, at build time and in tests.
-std::string gzip(std::string_view bytes);
-
 }  // namespace kedge::server
