@@ -103,7 +103,7 @@ class ServerRuns : public RunSource {
 
   Result<void> restore(const std::string& word) override {
     const std::string path = KEDGE_TRY(path_of(word));
-    if (KEDGE_TRY(server_.fetch(path)).value("deleted_us", std::int64_t{0}) == 0) {
+    if (KEDGE_TRY(server_.fetch(path)).value("deleted_us", nlohmann::json()).is_null()) {
       return fail(ErrorKind::Usage, fmt::format("run '{}' is not in the trash", word),
                   "kedge runs ls --trash lists what is");
     }
