@@ -13,7 +13,7 @@
 #include "cli/verbs.h"
 #include "core/log.h"
 #include "core/result.h"
-#include "launch/supervise.h"
+#include "core/supervise.h"
 #include "sweep/agent.h"
 #include "sweep/sweep.h"
 
@@ -63,7 +63,7 @@ Result<int> work(const Arguments& arguments) {
   if (arguments.has("--count") && count < 1) {
     return fail(ErrorKind::Usage, "--count must be at least 1");
   }
-  const launch::HeldSignals signals;
+  const HeldSignals signals;
   const auto sweep = KEDGE_TRY(open_patiently(arguments));
   sweep::AgentOptions options;
   if (count > 0) {

@@ -15,8 +15,8 @@
 #include "core/file.h"
 #include "core/log.h"
 #include "core/process.h"
-#include "launch/container_files.h"
-#include "launch/software.h"
+#include "jobs/container_files.h"
+#include "jobs/software.h"
 #include "track/run_list.h"
 
 namespace kedge::cli {
@@ -97,13 +97,13 @@ Result<void> make(Args args) {
   const Arguments& arguments = *parsed;
   const Purpose purpose = KEDGE_TRY(read_purpose(arguments));
   const config::JobConfig& job = purpose.config->job;
-  launch::ContainerPlan plan{.base = arguments.value("--base"),
-                             .has_packages = !arguments.has("--no-packages"),
-                             .has_requirements = !job.venv.empty(),
-                             .has_environment = !job.conda.empty(),
-                             .about = purpose.about};
+  jobs::ContainerPlan plan{.base = arguments.value("--base"),
+                           .has_packages = !arguments.has("--no-packages"),
+                           .has_requirements = !job.venv.empty(),
+                           .has_environment = !job.conda.empty(),
+                           .about = purpose.about};
   if (plan.base.empty()) {
-    plan.base = KEDGE_TRY(launch::base_for_system(purpose.system));
+    plan.base = KEDGE_TRY(jobs::base_for_system(purpose.system));
   }
   const Path folder = arguments.value("--out", "container");
   KEDGE_TRY(make_dirs(folder));
@@ -116,15 +116,15 @@ Result<void> make(Args args) {
     KEDGE_TRY(
         write_listing({"conda", "env", "export", which, job.conda}, folder / "environment.yml"));
   }
-  KEDGE_TRY(launch::copy_software({.kedge = own_program(), .has_cuda = job.gpus > 0},
-                                  folder / "software"));
+  KEDGE_TRY(
+      jobs::copy_software({.kedge = own_program(), .has_cuda = job.gpus > 0}, folder / "software"));
   // Only Apptainer builds on a file or a folder.
   std::error_code ignored;
   const bool is_for_docker = !fs::exists(plan.base, ignored);
   if (is_for_docker) {
-    KEDGE_TRY(write_file_atomic(folder / "Dockerfile", launch::render_dockerfile(plan)));
+    KEDGE_TRY(write_file_atomic(folder / "Dockerfile", jobs::render_dockerfile(plan)));
   }
-  KEDGE_TRY(write_file_atomic(folder / "apptainer.def", launch::render_apptainer(plan)));
+  KEDGE_TRY(write_file_atomic(folder / "apptainer.def", jobs::render_apptainer(plan)));
   for (const std::string& module : job.modules) {
     warn("job.modules: {} is of the cluster; what it brings is not in the image", module);
   }
@@ -193,7 +193,7 @@ Result<void> build_sif(const std::string& image, const Path& file, bool is_force
   say("kedge: {} builds {}", apptainer, file.string());
   const auto built =
       run_process({.args = {apptainer, "build", "--force", file.string(),
-                            launch::source_for_apptainer(is_saved ? saved.string() : image)}});
+                            jobs::source_for_apptainer(is_saved ? saved.string() : image)}});
   fs::remove(saved, ignored);
   if (!built) {
     return std::unexpected(built.error());

@@ -160,23 +160,22 @@ KnownWork find_past_runs(const config::LoadedConfig& config, bool on_gpu) {
   return known;
 }
 
-std::optional<launch::Estimate> find_past_jobs(const launch::JobBook& book,
-                                               const launch::JobSpec& spec) {
-  for (const launch::JobRecord& record : book.read_all()) {
+std::optional<jobs::Estimate> find_past_jobs(const jobs::JobBook& book, const jobs::JobSpec& spec) {
+  for (const jobs::JobRecord& record : book.read_all()) {
     if (spec.is_kedge || record.spec.command != spec.command ||
         (record.spec.wants.gpus > 0) != (spec.wants.gpus > 0)) {
       continue;
     }
     double longest_s = 0;
-    for (const launch::TaskStatus& task : record.ended) {
-      if (task.state == launch::TaskState::Done && task.restarts == 0) {
+    for (const jobs::TaskStatus& task : record.ended) {
+      if (task.state == jobs::TaskState::Done && task.restarts == 0) {
         longest_s = std::max(longest_s, task.usage.elapsed_s.value_or(0));
       }
     }
     if (longest_s > 0) {
-      return launch::Estimate{.task_s = longest_s,
-                              .is_gpu = spec.wants.gpus > 0,
-                              .from = fmt::format("the longest task of job {}", record.key)};
+      return jobs::Estimate{.task_s = longest_s,
+                            .is_gpu = spec.wants.gpus > 0,
+                            .from = fmt::format("the longest task of job {}", record.key)};
     }
   }
   return std::nullopt;
@@ -201,7 +200,7 @@ Result<KnownWork> probe(const config::LoadedConfig& config, std::vector<std::str
       return fail(ErrorKind::Usage, fmt::format("the probe does not train: {}", *tried.problem),
                   "`kedge train` with this config says more");
     }
-    const launch::MeasuredSpeed speed{
+    const jobs::MeasuredSpeed speed{
         .is_gpu = runs.is_on_gpu(), .device = runs.device(), .samples_per_s = tried.samples_per_s};
     if (speed.is_gpu == on_gpu && speed.samples_per_s > 0) {
       known.estimate = {.task_s = samples / speed.samples_per_s,

@@ -8,14 +8,14 @@
 
 #include "config/load.h"
 #include "core/result.h"
-#include "launch/advice.h"
-#include "launch/job_book.h"
+#include "jobs/advice.h"
+#include "jobs/job_book.h"
 
 namespace kedge::cli {
 
 struct KnownWork {
-  std::optional<launch::Estimate> estimate = {};
-  std::vector<launch::MeasuredSpeed> speeds = {};
+  std::optional<jobs::Estimate> estimate = {};
+  std::vector<jobs::MeasuredSpeed> speeds = {};
 };
 
 // From the newest finished runs of the project that trained the same model on the same data in
@@ -24,8 +24,7 @@ KnownWork find_past_runs(const config::LoadedConfig& config, bool on_gpu);
 
 // From the newest job of a program with the same words that ended well without having been
 // interrupted. Trainings differ in more than words: their runs tell.
-std::optional<launch::Estimate> find_past_jobs(const launch::JobBook& book,
-                                               const launch::JobSpec& spec);
+std::optional<jobs::Estimate> find_past_jobs(const jobs::JobBook& book, const jobs::JobSpec& spec);
 
 // Trains a few steps here, on a GPU where there is one and on the CPU. Nothing is kept.
 Result<KnownWork> probe(const config::LoadedConfig& config, std::vector<std::string> overrides,

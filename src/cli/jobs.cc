@@ -8,12 +8,12 @@
 
 namespace kedge::cli {
 
-launch::JobBook open_book(const Arguments& arguments) {
+jobs::JobBook open_book(const Arguments& arguments) {
   const char* given = std::getenv("KEDGE_JOBS");
-  return launch::JobBook(arguments.value("--book", given == nullptr ? "jobs" : given));
+  return jobs::JobBook(arguments.value("--book", given == nullptr ? "jobs" : given));
 }
 
-Result<std::vector<NamedJob>> find_jobs(const launch::JobBook& book,
+Result<std::vector<NamedJob>> find_jobs(const jobs::JobBook& book,
                                         const std::vector<std::string>& words) {
   std::vector<NamedJob> jobs;
   for (const std::string& word : words) {
@@ -27,7 +27,7 @@ Result<std::vector<NamedJob>> find_jobs(const launch::JobBook& book,
       jobs.push_back({.record = KEDGE_TRY(std::move(whole)), .tasks = {}});
       continue;
     }
-    launch::JobRecord record = KEDGE_TRY(book.find(word.substr(0, dot)));
+    jobs::JobRecord record = KEDGE_TRY(book.find(word.substr(0, dot)));
     if (task < 0 || task >= record.spec.task_count()) {
       return fail(ErrorKind::NotFound, fmt::format("job {} has tasks 0 to {}, not {}", record.key,
                                                    record.spec.task_count() - 1, task));

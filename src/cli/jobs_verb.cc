@@ -23,16 +23,16 @@
 #include "core/log.h"
 #include "core/signals.h"
 #include "core/units.h"
-#include "launch/launcher.h"
-#include "launch/submit.h"
-#include "launch/usage_report.h"
+#include "jobs/launcher.h"
+#include "jobs/submit.h"
+#include "jobs/usage_report.h"
 
 namespace kedge::cli {
 namespace {
 
-using launch::JobView;
-using launch::TaskState;
-using launch::TaskStatus;
+using jobs::JobView;
+using jobs::TaskState;
+using jobs::TaskStatus;
 
 constexpr auto kRefresh = std::chrono::milliseconds(2000);
 constexpr auto kLocalRefresh = std::chrono::milliseconds(200);  // no daemon is asked
@@ -119,13 +119,13 @@ std::string render_tasks(const JobView& view) {
   std::vector<std::vector<std::string>> rows = {
       {"task", "id", "state", "elapsed", "restarts", "node", "cpu", "memory", "time", "why"}};
   for (const TaskStatus& task : view.tasks) {
-    const launch::Efficiency used = launch::efficiency_of(task.usage);
+    const jobs::Efficiency used = jobs::efficiency_of(task.usage);
     rows.push_back({std::to_string(task.task), task.id, std::string(name_of(task.state)),
                     elapsed_of(task), std::to_string(task.restarts), task.node, percent(used.cpu),
                     percent(used.memory), percent(used.time), why(task)});
   }
   std::string text = render_table(rows);
-  for (const std::string& line : launch::suggest_requests(view.record.spec.wants, view.tasks)) {
+  for (const std::string& line : jobs::suggest_requests(view.record.spec.wants, view.tasks)) {
     text += "next time: " + line + "\n";
   }
   return text;
@@ -144,12 +144,12 @@ nlohmann::json view_json(const JobView& view) {
           {"command", view.record.spec.command},
           {"tasks", tasks},
           {"problem", view.problem},
-          {"suggestions", launch::suggest_requests(view.record.spec.wants, view.tasks)}};
+          {"suggestions", jobs::suggest_requests(view.record.spec.wants, view.tasks)}};
 }
 
 Result<std::vector<JobView>> look(const Arguments& arguments) {
-  const launch::JobBook book = open_book(arguments);
-  std::vector<launch::JobRecord> records;
+  const jobs::JobBook book = open_book(arguments);
+  std::vector<jobs::JobRecord> records;
   if (arguments.positionals().empty()) {
     records = book.read_all();
     const std::int64_t last = KEDGE_TRY(arguments.number("--last", 0));
@@ -160,7 +160,7 @@ Result<std::vector<JobView>> look(const Arguments& arguments) {
   for (NamedJob& job : KEDGE_TRY(find_jobs(book, arguments.positionals()))) {
     records.push_back(std::move(job.record));
   }
-  return launch::look_at_jobs(book, std::move(records));
+  return jobs::look_at_jobs(book, std::move(records));
 }
 
 std::string render_views(const Arguments& arguments, const std::vector<JobView>& views) {
@@ -255,10 +255,10 @@ Result<int> jobs(const Arguments& arguments) {
 }
 
 Result<int> cancel(const Arguments& arguments) {
-  const launch::JobBook book = open_book(arguments);
+  const jobs::JobBook book = open_book(arguments);
   std::vector<NamedJob> jobs = KEDGE_TRY(find_jobs(book, arguments.positionals()));
   if (arguments.has("--all")) {
-    for (launch::JobRecord& record : book.read_all()) {
+    for (jobs::JobRecord& record : book.read_all()) {
       if (std::cmp_less(record.ended.size(), record.spec.task_count())) {
         jobs.push_back({.record = std::move(record), .tasks = {}});
       }
@@ -268,7 +268,7 @@ Result<int> cancel(const Arguments& arguments) {
     return fail(ErrorKind::Usage, "which jobs? KEY, KEY.TASK, or --all", "`kedge jobs` lists them");
   }
   for (NamedJob& job : jobs) {
-    KEDGE_TRY(launch::cancel_job(book, job.record, job.tasks));
+    KEDGE_TRY(jobs::cancel_job(book, job.record, job.tasks));
     say("kedge: job {} is cancelled", job.record.key);
   }
   return kExitDone;
@@ -279,19 +279,18 @@ bool wants_retry(const TaskStatus& task) {
 }
 
 Result<int> retry_tasks(const Arguments& arguments) {
-  const launch::JobBook book = open_book(arguments);
+  const jobs::JobBook book = open_book(arguments);
   std::vector<NamedJob> jobs = KEDGE_TRY(find_jobs(book, arguments.positionals()));
   if (jobs.empty() && !arguments.has("--failed")) {
     return fail(ErrorKind::Usage, "which jobs? KEY, KEY.TASK, or --failed for all that failed",
                 "`kedge jobs` lists them");
   }
-  for (launch::JobRecord& record :
-       jobs.empty() ? book.read_all() : std::vector<launch::JobRecord>()) {
+  for (jobs::JobRecord& record : jobs.empty() ? book.read_all() : std::vector<jobs::JobRecord>()) {
     jobs.push_back({.record = std::move(record), .tasks = {}});
   }
   std::int64_t count = 0;
   for (NamedJob& job : jobs) {
-    JobView view = launch::look_at_jobs(book, {job.record}).front();
+    JobView view = jobs::look_at_jobs(book, {job.record}).front();
     if (!view.problem.empty()) {
       return fail(ErrorKind::Unavailable, fmt::format("job {}: {}", job.record.key, view.problem));
     }
@@ -308,10 +307,10 @@ Result<int> retry_tasks(const Arguments& arguments) {
     if (tasks.empty()) {
       continue;
     }
-    const auto launcher = KEDGE_TRY(launch::make_launcher(view.record.launcher));
+    const auto launcher = KEDGE_TRY(jobs::make_launcher(view.record.launcher));
     const bool is_all = std::cmp_equal(tasks.size(), view.record.spec.task_count());
-    KEDGE_TRY(launch::submit_again(book, *launcher, view.record,
-                                   is_all ? std::vector<std::int64_t>() : tasks, own_program()));
+    KEDGE_TRY(jobs::submit_again(book, *launcher, view.record,
+                                 is_all ? std::vector<std::int64_t>() : tasks, own_program()));
     say("kedge: job {}: {} of {} tasks again, as {} {}", view.record.key, tasks.size(),
         view.record.spec.task_count(), view.record.launcher, view.record.last().id);
     ++count;

@@ -10,8 +10,8 @@
 #include "core/nearest.h"
 #include "data/dataset.h"
 #include "data/pipeline.h"
-#include "launch/gpu_catalogue.h"
-#include "launch/launcher.h"
+#include "jobs/gpu_catalogue.h"
+#include "jobs/launcher.h"
 #include "search/sampler.h"
 
 namespace kedge::cli {
@@ -31,12 +31,11 @@ void print_registry(bool as_json) {
 
 void print_gpus(bool as_json) {
   std::vector<std::pair<std::string, std::string>> list;
-  for (const launch::GpuModel& model : launch::gpu_catalogue()) {
-    const bool is_used = model.capability >= launch::kOldestForKedgeTrain;
+  for (const jobs::GpuModel& model : jobs::gpu_catalogue()) {
+    const bool is_used = model.capability >= jobs::kOldestForKedgeTrain;
     list.emplace_back(
-        model.name,
-        fmt::format("capability {}, {} GB{}", launch::render_capability(model.capability),
-                    model.memory_gb, is_used ? "" : "; too old for kedge train"));
+        model.name, fmt::format("capability {}, {} GB{}", jobs::render_capability(model.capability),
+                                model.memory_gb, is_used ? "" : "; too old for kedge train"));
   }
   print_plugins(list, as_json);
 }
@@ -74,7 +73,7 @@ int run_list(Args args) {
   } else if (kind == "samplers") {
     print_registry<search::Samplers>(arguments.has("--json"));
   } else if (kind == "schedulers") {
-    print_registry<launch::Launchers>(arguments.has("--json"));
+    print_registry<jobs::Launchers>(arguments.has("--json"));
   } else if (kind == "gpus") {
     print_gpus(arguments.has("--json"));
   } else {

@@ -13,8 +13,8 @@
 #include "cli/verbs.h"
 #include "core/log.h"
 #include "core/signals.h"
-#include "launch/job_logs.h"
-#include "launch/submit.h"
+#include "jobs/job_logs.h"
+#include "jobs/submit.h"
 
 namespace kedge::cli {
 namespace {
@@ -33,7 +33,7 @@ const VerbHelp kLogsHelp = {
               {"--paths", "", "print the names of the files instead"},
               kBookFlag}};
 
-void print_lines(const std::vector<launch::LogLine>& lines, std::size_t begin, bool is_array) {
+void print_lines(const std::vector<jobs::LogLine>& lines, std::size_t begin, bool is_array) {
   for (std::size_t i = begin; i < lines.size(); ++i) {
     if (is_array) {
       fmt::print("{:>3}| {}\n", lines[i].task, lines[i].text);
@@ -44,19 +44,19 @@ void print_lines(const std::vector<launch::LogLine>& lines, std::size_t begin, b
   std::fflush(stdout);
 }
 
-bool has_ended(const launch::JobBook& book, const std::string& key) {
+bool has_ended(const jobs::JobBook& book, const std::string& key) {
   const auto record = book.read(key);
   if (!record) {
     return true;
   }
-  const auto views = launch::look_at_jobs(book, {*record});
+  const auto views = jobs::look_at_jobs(book, {*record});
   return views.front().problem.empty() &&
-         std::ranges::all_of(views.front().tasks, [](const launch::TaskStatus& task) {
-           return launch::is_final(task.state);
+         std::ranges::all_of(views.front().tasks, [](const jobs::TaskStatus& task) {
+           return jobs::is_final(task.state);
          });
 }
 
-void follow(const launch::JobBook& book, const NamedJob& job, launch::LogReader& reader) {
+void follow(const jobs::JobBook& book, const NamedJob& job, jobs::LogReader& reader) {
   const StopSignals signals;
   const bool is_array = job.record.spec.is_array();
   for (int look = 0; !signals.requested(); ++look) {
@@ -70,10 +70,10 @@ void follow(const launch::JobBook& book, const NamedJob& job, launch::LogReader&
 }
 
 Result<int> logs(const Arguments& arguments) {
-  const launch::JobBook book = open_book(arguments);
+  const jobs::JobBook book = open_book(arguments);
   std::vector<NamedJob> jobs = KEDGE_TRY(find_jobs(book, arguments.positionals()));
   if (arguments.positionals().empty()) {
-    std::vector<launch::JobRecord> records = book.read_all();
+    std::vector<jobs::JobRecord> records = book.read_all();
     if (records.empty()) {
       return fail(ErrorKind::NotFound, "no jobs in " + book.dir().string());
     }
@@ -84,12 +84,12 @@ Result<int> logs(const Arguments& arguments) {
   }
   const NamedJob& job = jobs.front();
   if (arguments.has("--paths")) {
-    for (const launch::LogFile& file : launch::find_logs(job.record, job.tasks)) {
+    for (const jobs::LogFile& file : jobs::find_logs(job.record, job.tasks)) {
       fmt::print("{}\n", file.path.string());
     }
     return kExitDone;
   }
-  launch::LogReader reader(job.record, job.tasks);
+  jobs::LogReader reader(job.record, job.tasks);
   const bool is_followed = arguments.has("-f");
   const auto lines = reader.read(!is_followed);
   const auto tail = static_cast<std::size_t>(KEDGE_TRY(arguments.number("--tail", 0)));

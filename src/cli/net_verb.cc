@@ -10,8 +10,8 @@
 #include "core/log.h"
 #include "core/result.h"
 #include "core/signals.h"
-#include "launch/net_check.h"
-#include "launch/rank_place.h"
+#include "ranks/net_check.h"
+#include "ranks/rank_place.h"
 
 namespace kedge::cli {
 namespace {
@@ -24,18 +24,18 @@ const VerbHelp kNetHelp = {
     .flags = {kJsonFlag}};
 
 // An endpoint's parts; dist.endpoint is read by the same rules.
-Result<launch::NetCheckOptions> parse_target(const std::string& text) {
+Result<ranks::NetCheckOptions> parse_target(const std::string& text) {
   const auto nothing = [](const char*) { return std::optional<std::string>(); };
-  const auto place = launch::find_node_place(nothing, text);
+  const auto place = ranks::find_node_place(nothing, text);
   if (!place || !*place) {
     return fail(ErrorKind::Usage, fmt::format("'{}' is not HOST:PORT", text));
   }
-  return launch::NetCheckOptions{.host = (*place)->host, .port = (*place)->port};
+  return ranks::NetCheckOptions{.host = (*place)->host, .port = (*place)->port};
 }
 
 Result<void> check_connection(const Arguments& arguments) {
   const auto options = KEDGE_TRY(parse_target(arguments.positionals()[1]));
-  const auto report = KEDGE_TRY(launch::check_net(options));
+  const auto report = KEDGE_TRY(ranks::check_net(options));
   if (arguments.has("--json")) {
     const nlohmann::json json = {{"host", options.host},
                                  {"port", options.port},
@@ -56,7 +56,7 @@ Result<void> listen(const Arguments& arguments) {
   const StopSignals signals;
   say("listening on port {}; `kedge net check THIS_HOST:{}` elsewhere tries the way; Ctrl-C ends",
       target.port, target.port);
-  return launch::answer_net_checks(
+  return ranks::answer_net_checks(
       target.port, [&] { return signals.requested().has_value(); },
       [](const std::string& who) { say("checked from {}", who); });
 }

@@ -14,7 +14,7 @@
 #include "cli/verbs.h"
 #include "core/log.h"
 #include "core/result.h"
-#include "launch/supervise.h"
+#include "core/supervise.h"
 #include "track/attempt.h"
 #include "track/find_run.h"
 #include "track/run.h"
@@ -68,7 +68,7 @@ track::RunStart start_of(const Arguments& arguments, Args command) {
 }
 
 Result<std::unique_ptr<track::Run>> open_run(const track::RunStart& start,
-                                             const launch::HeldSignals& signals) {
+                                             const HeldSignals& signals) {
   const auto existing = KEDGE_TRY(track::find_run(
       {.dir = start.dir, .project = start.project, .id = start.id, .config_hash = {}}));
   if (!existing) {
@@ -82,7 +82,7 @@ Result<std::unique_ptr<track::Run>> open_run(const track::RunStart& start,
 
 // A disk that is full must not keep the program from running.
 Result<std::unique_ptr<track::Run>> open_run_if_possible(const track::RunStart& start,
-                                                         const launch::HeldSignals& signals) {
+                                                         const HeldSignals& signals) {
   auto run = open_run(start, signals);
   if (!run && run.error().kind == ErrorKind::Io) {
     warn("{}; the program runs without being recorded", run.error().message);
@@ -121,9 +121,8 @@ Variables client_variables(const track::RunStart& start) {
   return variables;
 }
 
-int run_program(Args command, track::Run* run, Variables variables,
-                const launch::HeldSignals& signals) {
-  launch::Program program{.args = {command.begin(), command.end()}};
+int run_program(Args command, track::Run* run, Variables variables, const HeldSignals& signals) {
+  Program program{.args = {command.begin(), command.end()}};
   program.variables = std::move(variables);
   if (run != nullptr) {
     program.variables.emplace_back("KEDGE_RUN_ID", run->id());
@@ -136,7 +135,7 @@ int run_program(Args command, track::Run* run, Variables variables,
     };
     program.on_start = [&](pid_t child) { run->watch_system(kSystemEvery_s, child); };
   }
-  const auto ended = launch::supervise(program, signals);
+  const auto ended = supervise(program, signals);
   int exit_code = ended.value_or(0);
   nlohmann::json summary = nlohmann::json::object();
   if (!ended) {
@@ -152,7 +151,7 @@ int run_program(Args command, track::Run* run, Variables variables,
 }
 
 Result<int> run_recorded(const Arguments& arguments, Args command) {
-  const launch::HeldSignals signals;
+  const HeldSignals signals;
   const track::RunStart start = start_of(arguments, command);
   const auto run = KEDGE_TRY(open_run_if_possible(start, signals));
   if (run != nullptr && !arguments.has("--quiet")) {

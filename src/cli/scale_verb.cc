@@ -18,7 +18,7 @@
 #include "core/process.h"
 #include "core/result.h"
 #include "core/units.h"
-#include "launch/scaling.h"
+#include "ranks/scaling.h"
 
 namespace kedge::cli {
 namespace {
@@ -69,7 +69,7 @@ struct Trial {
   Path folder;
 };
 
-Result<launch::ScalePoint> measure(const Trial& trial, std::int64_t ranks) {
+Result<ranks::ScalePoint> measure(const Trial& trial, std::int64_t ranks) {
   const std::string id = fmt::format("ranks-{}", ranks);
   std::error_code error;
   Command command{
@@ -95,20 +95,20 @@ Result<launch::ScalePoint> measure(const Trial& trial, std::int64_t ranks) {
   if (!summary.is_object() || !summary.contains("samples_per_s")) {
     return fail(ErrorKind::Corrupt, fmt::format("{} has no summary", file.string()));
   }
-  return launch::ScalePoint{.ranks = ranks,
-                            .samples_per_s = summary["samples_per_s"],
-                            .exchange_share = summary.value("exchange_share", 0.0)};
+  return ranks::ScalePoint{.ranks = ranks,
+                           .samples_per_s = summary["samples_per_s"],
+                           .exchange_share = summary.value("exchange_share", 0.0)};
 }
 
-void print(const std::vector<launch::ScaleRow>& rows, std::int64_t nodes, bool as_json) {
-  const auto share = launch::parallel_share(rows.back());
-  std::string advice = launch::advise_ranks(rows);
-  if (const std::string more = launch::advise_nodes(rows, nodes); !more.empty()) {
+void print(const std::vector<ranks::ScaleRow>& rows, std::int64_t nodes, bool as_json) {
+  const auto share = ranks::parallel_share(rows.back());
+  std::string advice = ranks::advise_ranks(rows);
+  if (const std::string more = ranks::advise_nodes(rows, nodes); !more.empty()) {
     advice += "\n" + more;
   }
   if (as_json) {
     nlohmann::json list = nlohmann::json::array();
-    for (const launch::ScaleRow& row : rows) {
+    for (const ranks::ScaleRow& row : rows) {
       list.push_back({{"ranks", row.point.ranks},
                       {"samples_per_s", row.point.samples_per_s},
                       {"speed_up", row.speed_up},
@@ -122,7 +122,7 @@ void print(const std::vector<launch::ScaleRow>& rows, std::int64_t nodes, bool a
   }
   fmt::print("{:>5}  {:>9}  {:>8}  {:>10}  {:>7}\n", "ranks", "samples/s", "speed-up", "efficiency",
              "waiting");
-  for (const launch::ScaleRow& row : rows) {
+  for (const ranks::ScaleRow& row : rows) {
     fmt::print("{:>5}  {:>9}  {:>8.2f}  {:>9.0f}%  {:>6.0f}%\n", row.point.ranks,
                render_count(row.point.samples_per_s), row.speed_up, row.efficiency * 100,
                row.point.exchange_share * 100);
@@ -154,12 +154,12 @@ Result<void> scale(const Arguments& arguments, Args args) {
                     .project = config->run.project,
                     .steps = KEDGE_TRY(arguments.number("--steps", 60)),
                     .folder = scratch.path};
-  std::vector<launch::ScalePoint> points;
+  std::vector<ranks::ScalePoint> points;
   for (const std::int64_t count : ranks) {
     say("trying {} rank{}, {} steps", count, count == 1 ? "" : "s", trial.steps);
     points.push_back(KEDGE_TRY(measure(trial, count)));
   }
-  print(launch::compare_scales(points), config->dist.nodes, arguments.has("--json"));
+  print(ranks::compare_scales(points), config->dist.nodes, arguments.has("--json"));
   return {};
 }
 

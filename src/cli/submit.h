@@ -12,10 +12,10 @@
 #include "config/load.h"
 #include "core/file.h"
 #include "core/result.h"
-#include "launch/job_book.h"
-#include "launch/job_spec.h"
-#include "launch/launcher.h"
-#include "launch/submit_set.h"
+#include "jobs/job_book.h"
+#include "jobs/job_spec.h"
+#include "jobs/launcher.h"
+#include "jobs/submit_set.h"
 #include "search/sweep_plan.h"
 
 namespace kedge::cli {
@@ -24,8 +24,8 @@ namespace kedge::cli {
 inline constexpr std::string_view kJobBefore = "<the job before>";
 
 // One job, or with --test-one a small one and then the rest. `is_dry`: no sweep is made.
-Result<std::vector<launch::JobSpec>> specs_to_submit(const Arguments& arguments, Args command,
-                                                     bool is_dry);
+Result<std::vector<jobs::JobSpec>> specs_to_submit(const Arguments& arguments, Args command,
+                                                   bool is_dry);
 
 // What `kedge submit SWEEP` makes an array of.
 struct SweepToRun {
@@ -46,16 +46,16 @@ Result<std::optional<config::LoadedConfig>> config_to_train(const Arguments& arg
                                                             Args command);
 
 // How long a task takes and how fast it is, as far as anybody knows; --probe measures it.
-Result<KnownWork> estimate_work(const Arguments& arguments, Args command,
-                                const launch::JobBook& book, const launch::JobSpec& spec);
+Result<KnownWork> estimate_work(const Arguments& arguments, Args command, const jobs::JobBook& book,
+                                const jobs::JobSpec& spec);
 
 // --advise: prints what to know before submitting, and submits nothing.
-Result<int> show_advice(const Arguments& arguments, Args command, const launch::Launcher& launcher,
-                        const launch::JobSpec& spec, const KnownWork& known);
+Result<int> show_advice(const Arguments& arguments, Args command, const jobs::Launcher& launcher,
+                        const jobs::JobSpec& spec, const KnownWork& known);
 
 const VerbHelp& submit_help();
 
-void print_rendering(const launch::Rendering& rendering, const Path& folder);
+void print_rendering(const jobs::Rendering& rendering, const Path& folder);
 
 // Says which variables look secret and are not among `handed`: a key that a job lacks is found
 // missing much later.
@@ -65,12 +65,11 @@ void tell_kept_back(const std::vector<std::string>& handed);
 bool is_dag(const std::string& word);
 
 // All of them, or with --dry-run what would be submitted.
-Result<int> submit_dag(const Arguments& arguments, const launch::JobBook& book);
-Result<int> submit_steps(const Arguments& arguments, const launch::JobBook& book,
-                         const launch::Launcher& launcher,
-                         const std::vector<launch::SetStep>& steps);
+Result<int> submit_dag(const Arguments& arguments, const jobs::JobBook& book);
+Result<int> submit_steps(const Arguments& arguments, const jobs::JobBook& book,
+                         const jobs::Launcher& launcher, const std::vector<jobs::SetStep>& steps);
 
 // Jobs of which each waits for the one before, as steps.
-std::vector<launch::SetStep> as_steps(std::vector<launch::JobSpec> specs);
+std::vector<jobs::SetStep> as_steps(std::vector<jobs::JobSpec> specs);
 
 }  // namespace kedge::cli

@@ -12,7 +12,7 @@
 #include "cli/shared/json_output.h"
 #include "cli/submit.h"
 #include "core/log.h"
-#include "launch/advice.h"
+#include "jobs/advice.h"
 
 namespace kedge::cli {
 namespace {
@@ -34,7 +34,7 @@ std::uint64_t size_of(const Path& path) {
 }
 
 // What job.inputs names and what the config trains on.
-std::uint64_t size_of_inputs(const launch::JobSpec& spec,
+std::uint64_t size_of_inputs(const jobs::JobSpec& spec,
                              const std::optional<config::LoadedConfig>& config) {
   std::uint64_t size = 0;
   for (const std::string& input : spec.wants.inputs) {
@@ -58,18 +58,18 @@ std::vector<std::string> overrides_for_training(const Arguments& arguments) {
   return overrides;
 }
 
-nlohmann::json advice_json(const KnownWork& known, const std::vector<launch::Advice>& lines) {
+nlohmann::json advice_json(const KnownWork& known, const std::vector<jobs::Advice>& lines) {
   nlohmann::json json = {{"estimate_s", nullptr}, {"speeds", nlohmann::json::array()}};
   if (known.estimate) {
     json["estimate_s"] = known.estimate->task_s;
     json["from"] = known.estimate->from;
   }
-  for (const launch::MeasuredSpeed& speed : known.speeds) {
+  for (const jobs::MeasuredSpeed& speed : known.speeds) {
     json["speeds"].push_back({{"device", speed.device},
                               {"is_gpu", speed.is_gpu},
                               {"samples_per_s", speed.samples_per_s}});
   }
-  for (const launch::Advice& line : lines) {
+  for (const jobs::Advice& line : lines) {
     json["advice"][line.about] = line.text;
   }
   return json;
@@ -77,8 +77,8 @@ nlohmann::json advice_json(const KnownWork& known, const std::vector<launch::Adv
 
 }  // namespace
 
-Result<KnownWork> estimate_work(const Arguments& arguments, Args command,
-                                const launch::JobBook& book, const launch::JobSpec& spec) {
+Result<KnownWork> estimate_work(const Arguments& arguments, Args command, const jobs::JobBook& book,
+                                const jobs::JobSpec& spec) {
   const auto config = KEDGE_TRY(config_to_train(arguments, command));
   const bool on_gpu = spec.wants.gpus > 0;
   KnownWork known = config ? find_past_runs(*config, on_gpu) : KnownWork{};
@@ -97,9 +97,9 @@ Result<KnownWork> estimate_work(const Arguments& arguments, Args command,
   return known;
 }
 
-Result<int> show_advice(const Arguments& arguments, Args command, const launch::Launcher& launcher,
-                        const launch::JobSpec& spec, const KnownWork& known) {
-  launch::WorkFacts facts{
+Result<int> show_advice(const Arguments& arguments, Args command, const jobs::Launcher& launcher,
+                        const jobs::JobSpec& spec, const KnownWork& known) {
+  jobs::WorkFacts facts{
       .estimate = known.estimate,
       .speeds = known.speeds,
       .input_bytes = size_of_inputs(spec, KEDGE_TRY(config_to_train(arguments, command)))};
@@ -108,12 +108,12 @@ Result<int> show_advice(const Arguments& arguments, Args command, const launch::
   } else {
     warn("what the site has is not known: {}", site.error().message);
   }
-  const auto lines = KEDGE_TRY(launch::advise(spec, launcher.name(), facts));
+  const auto lines = KEDGE_TRY(jobs::advise(spec, launcher.name(), facts));
   if (arguments.has("--json")) {
     print_json(advice_json(known, lines));
     return kExitDone;
   }
-  for (const launch::Advice& line : lines) {
+  for (const jobs::Advice& line : lines) {
     fmt::print("{:<6} {}\n", line.about, line.text);
   }
   return kExitDone;

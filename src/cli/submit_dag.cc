@@ -12,16 +12,16 @@
 #include "config/load.h"
 #include "core/file.h"
 #include "core/log.h"
-#include "launch/dag.h"
+#include "jobs/dag.h"
 
 namespace kedge::cli {
 namespace {
 
-using launch::DagStep;
-using launch::JobSpec;
+using jobs::DagStep;
+using jobs::JobSpec;
 
 // The words that `kedge submit` would have been given for the step alone.
-Result<JobSpec> spec_of(const DagStep& step, const launch::Dag& dag,
+Result<JobSpec> spec_of(const DagStep& step, const jobs::Dag& dag,
                         const std::vector<std::string>& overrides, const Path& folder) {
   std::vector<std::string> words = step.job;
   words.insert(words.end(), overrides.begin(), overrides.end());
@@ -38,9 +38,9 @@ Result<JobSpec> spec_of(const DagStep& step, const launch::Dag& dag,
   return KEDGE_TRY(specs_to_submit(arguments, command, true)).front();
 }
 
-Result<std::vector<launch::SetStep>> steps_to_submit(const Arguments& arguments) {
+Result<std::vector<jobs::SetStep>> steps_to_submit(const Arguments& arguments) {
   const std::string& file = arguments.positionals().front();
-  const launch::Dag dag = KEDGE_TRY(launch::parse_dag(KEDGE_TRY(read_file(file)), file));
+  const jobs::Dag dag = KEDGE_TRY(jobs::parse_dag(KEDGE_TRY(read_file(file)), file));
   std::vector<std::string> overrides = arguments.overrides();
   if (arguments.has("--scheduler")) {
     overrides.push_back("job.scheduler=" + arguments.value("--scheduler"));
@@ -52,7 +52,7 @@ Result<std::vector<launch::SetStep>> steps_to_submit(const Arguments& arguments)
     }
   }
   const Path folder = std::filesystem::absolute(file).parent_path();
-  std::vector<launch::SetStep> steps;
+  std::vector<jobs::SetStep> steps;
   for (const DagStep& step : dag.steps) {
     auto spec = spec_of(step, dag, overrides, folder);
     if (!spec) {
@@ -65,7 +65,7 @@ Result<std::vector<launch::SetStep>> steps_to_submit(const Arguments& arguments)
   return steps;
 }
 
-nlohmann::json record_json(const launch::JobRecord& record) {
+nlohmann::json record_json(const jobs::JobRecord& record) {
   return {{"job", record.key},
           {"name", record.spec.name},
           {"scheduler", record.launcher},
@@ -74,11 +74,11 @@ nlohmann::json record_json(const launch::JobRecord& record) {
           {"folder", record.folder.string()}};
 }
 
-int show_steps(const launch::JobBook& book, const std::vector<launch::SetStep>& steps,
-               const std::vector<launch::Rendering>& renderings) {
+int show_steps(const jobs::JobBook& book, const std::vector<jobs::SetStep>& steps,
+               const std::vector<jobs::Rendering>& renderings) {
   for (std::size_t i = 0; i < steps.size(); ++i) {
     std::string after;
-    for (const launch::DagAfter& edge : steps[i].step.after) {
+    for (const jobs::DagAfter& edge : steps[i].step.after) {
       after +=
           fmt::format("{} {} ({})", after.empty() ? " after" : ",", edge.step, name_of(edge.edge));
     }
@@ -99,24 +99,23 @@ bool is_dag(const std::string& word) {
     return false;
   }
   const auto text = read_file(word);
-  return text && launch::looks_like_dag(*text);
+  return text && jobs::looks_like_dag(*text);
 }
 
-Result<int> submit_steps(const Arguments& arguments, const launch::JobBook& book,
-                         const launch::Launcher& launcher,
-                         const std::vector<launch::SetStep>& steps) {
-  const auto renderings = KEDGE_TRY(launch::rehearse_set(book, launcher, steps, own_program()));
+Result<int> submit_steps(const Arguments& arguments, const jobs::JobBook& book,
+                         const jobs::Launcher& launcher, const std::vector<jobs::SetStep>& steps) {
+  const auto renderings = KEDGE_TRY(jobs::rehearse_set(book, launcher, steps, own_program()));
   std::vector<std::string> handed;
-  for (const launch::Rendering& rendering : renderings) {
+  for (const jobs::Rendering& rendering : renderings) {
     handed.insert(handed.end(), rendering.secrets.begin(), rendering.secrets.end());
   }
   tell_kept_back(handed);
   if (arguments.has("--dry-run")) {
     return show_steps(book, steps, renderings);
   }
-  const auto records = KEDGE_TRY(launch::submit_set(book, launcher, steps, own_program()));
+  const auto records = KEDGE_TRY(jobs::submit_set(book, launcher, steps, own_program()));
   nlohmann::json all = nlohmann::json::array();
-  for (const launch::JobRecord& record : records) {
+  for (const jobs::JobRecord& record : records) {
     say("kedge: job {} ({}) is {} {}", record.key, record.spec.name, record.launcher,
         record.last().id);
     all.push_back(record_json(record));
@@ -130,10 +129,10 @@ Result<int> submit_steps(const Arguments& arguments, const launch::JobBook& book
   return kExitDone;
 }
 
-Result<int> submit_dag(const Arguments& arguments, const launch::JobBook& book) {
+Result<int> submit_dag(const Arguments& arguments, const jobs::JobBook& book) {
   const auto steps = KEDGE_TRY(steps_to_submit(arguments));
   const std::string_view scheduler = config::name_of(steps.front().spec.wants.scheduler);
-  for (const launch::SetStep& step : steps) {
+  for (const jobs::SetStep& step : steps) {
     if (config::name_of(step.spec.wants.scheduler) != scheduler) {
       return fail(ErrorKind::Usage,
                   fmt::format("step {} runs on {}, step {} on {}: they cannot wait for each other",
@@ -142,15 +141,15 @@ Result<int> submit_dag(const Arguments& arguments, const launch::JobBook& book) 
                   "give all the same job.scheduler");
     }
   }
-  const auto launcher = KEDGE_TRY(launch::make_launcher(scheduler));
+  const auto launcher = KEDGE_TRY(jobs::make_launcher(scheduler));
   if (!arguments.has("--dry-run")) {
     KEDGE_TRY(launcher->check_here());
   }
   return submit_steps(arguments, book, *launcher, steps);
 }
 
-std::vector<launch::SetStep> as_steps(std::vector<launch::JobSpec> specs) {
-  std::vector<launch::SetStep> steps;
+std::vector<jobs::SetStep> as_steps(std::vector<jobs::JobSpec> specs) {
+  std::vector<jobs::SetStep> steps;
   for (JobSpec& spec : specs) {
     DagStep step{.name = fmt::format("job-{}", steps.size() + 1)};
     if (!steps.empty()) {

@@ -19,16 +19,16 @@
 #include "config/load.h"
 #include "core/file.h"
 #include "core/process.h"
-#include "launch/secrets.h"
-#include "launch/task_share.h"
+#include "jobs/secrets.h"
+#include "jobs/task_share.h"
 #include "search/sweep_plan.h"
 #include "track/names.h"
 
 namespace kedge::cli {
 namespace {
 
-using launch::After;
-using launch::JobSpec;
+using jobs::After;
+using jobs::JobSpec;
 
 std::string plain_name(std::string name) {
   for (char& c : name) {
@@ -171,7 +171,7 @@ Result<JobSpec> program_spec(const Arguments& arguments, Args command) {
   spec.name = plain_name(arguments.value("--name", Path(command.front()).stem().string()));
   spec.command.assign(command.begin(), command.end());
   spec.command.front() = KEDGE_TRY(find_for_job(command.front(), spec.wants));
-  spec.keys = launch::tracker_keys();
+  spec.keys = jobs::tracker_keys();
   return spec;
 }
 
@@ -226,7 +226,7 @@ Result<JobSpec> sweep_spec(const Arguments& arguments, bool is_dry) {
   }
   spec.wants = KEDGE_TRY(load_for(arguments, sweep.config, spec))->job;
   spec.is_kedge = true;
-  spec.keys = launch::tracker_keys();  // a trial may be a script that uses any of them
+  spec.keys = jobs::tracker_keys();  // a trial may be a script that uses any of them
   spec.tasks = agents > 0 ? agents : *runs;
   spec.command = {own_program().string(), "agent", sweep.folder};
   if (agents == 0) {
@@ -293,11 +293,11 @@ Result<std::vector<JobSpec>> specs_to_submit(const Arguments& arguments, Args co
                  : !words.empty() && is_sweep(words.front(), arguments)
                      ? KEDGE_TRY(sweep_spec(arguments, is_dry))
                      : KEDGE_TRY(config_spec(arguments));
-  KEDGE_TRY(launch::check_spec(spec));
+  KEDGE_TRY(jobs::check_spec(spec));
   std::vector<JobSpec> specs = arguments.has("--test-one") ? KEDGE_TRY(with_test(std::move(spec)))
                                                            : std::vector<JobSpec>{std::move(spec)};
   specs.back().per_gpu = KEDGE_TRY(arguments.number("--per-gpu", 1));
-  specs.back() = KEDGE_TRY(launch::share_gpus(std::move(specs.back())));
+  specs.back() = KEDGE_TRY(jobs::share_gpus(std::move(specs.back())));
   return specs;
 }
 

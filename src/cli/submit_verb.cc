@@ -17,11 +17,11 @@
 #include "cli/sweep.h"
 #include "cli/verbs.h"
 #include "core/log.h"
-#include "launch/advice.h"
-#include "launch/launcher.h"
-#include "launch/secrets.h"
-#include "launch/shell_text.h"
-#include "launch/submit.h"
+#include "jobs/advice.h"
+#include "jobs/launcher.h"
+#include "jobs/secrets.h"
+#include "jobs/shell_text.h"
+#include "jobs/submit.h"
 
 namespace kedge::cli {
 namespace {
@@ -59,35 +59,34 @@ const VerbHelp kSubmitHelp = {
               kBookFlag,
               kJsonFlag}};
 
-nlohmann::json rendering_json(const launch::Rendering& rendering) {
+nlohmann::json rendering_json(const jobs::Rendering& rendering) {
   nlohmann::json files = nlohmann::json::object();
-  for (const launch::RenderedFile& file : rendering.files) {
+  for (const jobs::RenderedFile& file : rendering.files) {
     files[file.name] = file.text;
   }
   return {{"files", files}, {"command", rendering.command}, {"output", rendering.output}};
 }
 
 // Before anything is submitted.
-void print_notes(const launch::JobSpec& spec, const launch::Rendering& rendering) {
+void print_notes(const jobs::JobSpec& spec, const jobs::Rendering& rendering) {
   for (const std::string& note : rendering.notes) {
     warn("{}", note);
   }
-  if (const auto trouble = launch::find_time_trouble(spec)) {
+  if (const auto trouble = jobs::find_time_trouble(spec)) {
     warn("{}", *trouble);
   }
   tell_kept_back(rendering.secrets);
 }
 
-Result<int> show_only(const Arguments& arguments, const launch::JobBook& book,
-                      const launch::Launcher& launcher, const std::vector<launch::JobSpec>& specs) {
+Result<int> show_only(const Arguments& arguments, const jobs::JobBook& book,
+                      const jobs::Launcher& launcher, const std::vector<jobs::JobSpec>& specs) {
   nlohmann::json all = nlohmann::json::array();
-  for (launch::JobSpec spec : specs) {
-    spec.after.erase(
-        std::remove_if(spec.after.begin(), spec.after.end(),
-                       [](const launch::Dependency& d) { return d.key == kJobBefore; }),
-        spec.after.end());
-    const auto renderings = KEDGE_TRY(launch::rehearse(book, launcher, spec, own_program()));
-    for (const launch::Rendering& rendering : renderings) {
+  for (jobs::JobSpec spec : specs) {
+    spec.after.erase(std::remove_if(spec.after.begin(), spec.after.end(),
+                                    [](const jobs::Dependency& d) { return d.key == kJobBefore; }),
+                     spec.after.end());
+    const auto renderings = KEDGE_TRY(jobs::rehearse(book, launcher, spec, own_program()));
+    for (const jobs::Rendering& rendering : renderings) {
       if (arguments.has("--json")) {
         all.push_back(rendering_json(rendering));
       } else {
@@ -102,21 +101,21 @@ Result<int> show_only(const Arguments& arguments, const launch::JobBook& book,
   return kExitDone;
 }
 
-Result<int> submit_all(const Arguments& arguments, const launch::JobBook& book,
-                       const launch::Launcher& launcher, std::vector<launch::JobSpec> specs) {
+Result<int> submit_all(const Arguments& arguments, const jobs::JobBook& book,
+                       const jobs::Launcher& launcher, std::vector<jobs::JobSpec> specs) {
   nlohmann::json all = nlohmann::json::array();
   std::string before;
-  for (launch::JobSpec& spec : specs) {
-    for (launch::Dependency& dependency : spec.after) {
+  for (jobs::JobSpec& spec : specs) {
+    for (jobs::Dependency& dependency : spec.after) {
       dependency.key = dependency.key == kJobBefore ? before : dependency.key;
     }
-    const auto rehearsal = KEDGE_TRY(launch::rehearse(book, launcher, spec, own_program()));
+    const auto rehearsal = KEDGE_TRY(jobs::rehearse(book, launcher, spec, own_program()));
     print_notes(spec, rehearsal.front());
     if (rehearsal.size() > 1) {
       say("kedge: {} tasks are more than this site takes in one array: submitted as {}", spec.tasks,
           rehearsal.size());
     }
-    const auto record = KEDGE_TRY(launch::submit_job(book, launcher, spec, own_program()));
+    const auto record = KEDGE_TRY(jobs::submit_job(book, launcher, spec, own_program()));
     before = record.key;
     const std::string count = spec.is_array() ? fmt::format(", {} tasks", spec.tasks) : "";
     say("kedge: job {} ({}{}) is {} {}", record.key, spec.name, count, record.launcher,
@@ -138,15 +137,14 @@ Result<int> submit_all(const Arguments& arguments, const launch::JobBook& book,
   return kExitDone;
 }
 
-Result<int> become_shell(const launch::Launcher& launcher, const launch::JobSpec& spec,
-                         bool is_dry) {
+Result<int> become_shell(const jobs::Launcher& launcher, const jobs::JobSpec& spec, bool is_dry) {
   std::vector<std::string> words = KEDGE_TRY(launcher.interactive(spec));
   if (is_dry) {
-    fmt::print("{}\n", launch::join_for_shell(words));
+    fmt::print("{}\n", jobs::join_for_shell(words));
     return kExitDone;
   }
   KEDGE_TRY(launcher.check_here());
-  for (const std::string& name : launch::secrets_kept_back(launch::secrets_of(spec))) {
+  for (const std::string& name : jobs::secrets_kept_back(jobs::secrets_of(spec))) {
     ::unsetenv(name.c_str());
   }
   std::vector<char*> pointers;
@@ -160,7 +158,7 @@ Result<int> become_shell(const launch::Launcher& launcher, const launch::JobSpec
 
 // Only now that all is known to be sound: a sweep is a folder.
 Result<void> make_sweep_to_submit(const Arguments& arguments, Args command,
-                                  std::vector<launch::JobSpec>& specs) {
+                                  std::vector<jobs::JobSpec>& specs) {
   const auto& words = arguments.positionals();
   if (command.empty() && !words.empty() && is_sweep(words.front(), arguments)) {
     specs = KEDGE_TRY(specs_to_submit(arguments, command, false));
@@ -169,15 +167,15 @@ Result<void> make_sweep_to_submit(const Arguments& arguments, Args command,
 }
 
 Result<int> submit(const Arguments& arguments, Args command) {
-  const launch::JobBook book = open_book(arguments);
+  const jobs::JobBook book = open_book(arguments);
   const bool is_dry = arguments.has("--dry-run");
   if (command.empty() && !arguments.positionals().empty() &&
       is_dag(arguments.positionals().front())) {
     return submit_dag(arguments, book);
   }
-  std::vector<launch::JobSpec> specs = KEDGE_TRY(specs_to_submit(arguments, command, true));
+  std::vector<jobs::JobSpec> specs = KEDGE_TRY(specs_to_submit(arguments, command, true));
   const auto launcher =
-      KEDGE_TRY(launch::make_launcher(config::name_of(specs.front().wants.scheduler)));
+      KEDGE_TRY(jobs::make_launcher(config::name_of(specs.front().wants.scheduler)));
   if (arguments.has("--interactive")) {
     return become_shell(*launcher, specs.front(), is_dry);
   }
@@ -206,18 +204,18 @@ const VerbHelp& submit_help() {
 }
 
 void tell_kept_back(const std::vector<std::string>& handed) {
-  if (const auto names = launch::secrets_kept_back(handed); !names.empty()) {
+  if (const auto names = jobs::secrets_kept_back(handed); !names.empty()) {
     say("kedge: not handed to the job: {}; job.secrets names what it needs",
         fmt::join(names, ", "));
   }
 }
 
-void print_rendering(const launch::Rendering& rendering, const Path& folder) {
-  for (const launch::RenderedFile& file : rendering.files) {
+void print_rendering(const jobs::Rendering& rendering, const Path& folder) {
+  for (const jobs::RenderedFile& file : rendering.files) {
     fmt::print("# {}\n{}", (folder / file.name).string(), file.text);
     fmt::print("{}\n", file.text.ends_with('\n') ? "" : "\n");
   }
-  fmt::print("# submitted by\n{}\n", launch::join_for_shell(rendering.command));
+  fmt::print("# submitted by\n{}\n", jobs::join_for_shell(rendering.command));
 }
 
 int run_submit(Args args) {

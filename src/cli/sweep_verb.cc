@@ -17,8 +17,8 @@
 #include "core/file.h"
 #include "core/log.h"
 #include "core/result.h"
+#include "core/supervise.h"
 #include "core/units.h"
-#include "launch/supervise.h"
 #include "search/sweep_plan.h"
 #include "sweep/agent.h"
 #include "sweep/local_agents.h"
@@ -165,7 +165,7 @@ std::vector<std::string> agent_words(const Arguments& arguments, const sweep::Sw
 
 // Runs the first trial alone and says what that makes of the whole: it counts, so nothing is lost.
 Result<int> probe_sweep(const std::vector<std::string>& words, sweep::Sweep& sweep,
-                        std::int64_t agents, const launch::HeldSignals& signals) {
+                        std::int64_t agents, const HeldSignals& signals) {
   std::vector<std::string> one = words;
   one.insert(one.end(), {"--count", "1"});
   const int exit_code = KEDGE_TRY(sweep::run_local_agents(one, 1, signals));
@@ -192,7 +192,7 @@ Result<int> start(const Arguments& arguments) {
     return kExitDone;
   }
   // Before any thread: agents get the signals.
-  const launch::HeldSignals signals;
+  const HeldSignals signals;
   const auto made = KEDGE_TRY(make_sweep(arguments, sweep, server));
   say("kedge: sweep {} ({})", made->facts().id, made->place());
   if (arguments.has("--json")) {

@@ -11,9 +11,9 @@
 #include "core/file.h"
 #include "core/result.h"
 #include "core/units.h"
-#include "launch/local/supervisor.h"
-#include "launch/task_run.h"
-#include "launch/task_share.h"
+#include "jobs/local/supervisor.h"
+#include "jobs/task_run.h"
+#include "jobs/task_share.h"
 
 namespace kedge::cli {
 namespace {
@@ -48,30 +48,30 @@ void let_go_of_terminal(const Path& log) {
 Result<void> supervise(const Arguments& arguments) {
   const Path folder = arguments.value("--supervise");
   const std::int64_t submission = KEDGE_TRY(arguments.number("--submission", 1));
-  return launch::local::supervise_submission(
+  return jobs::local::supervise_submission(
       folder, submission, [&] { let_go_of_terminal(folder / "logs" / "supervisor.log"); });
 }
 
-Result<launch::TaskRun> task_of(const Arguments& arguments, Args command) {
-  return launch::TaskRun{.command = {command.begin(), command.end()},
-                         .is_stamped = arguments.has("--stamp"),
-                         .is_resumable = arguments.has("--resumable"),
-                         .grace = KEDGE_TRY(parse_seconds(arguments.value("--grace", "0"))),
-                         .limit = KEDGE_TRY(parse_seconds(arguments.value("--limit", "0"))),
-                         .share = KEDGE_TRY(arguments.number("--share", 0)),
-                         .total = KEDGE_TRY(arguments.number("--of", 0))};
+Result<jobs::TaskRun> task_of(const Arguments& arguments, Args command) {
+  return jobs::TaskRun{.command = {command.begin(), command.end()},
+                       .is_stamped = arguments.has("--stamp"),
+                       .is_resumable = arguments.has("--resumable"),
+                       .grace = KEDGE_TRY(parse_seconds(arguments.value("--grace", "0"))),
+                       .limit = KEDGE_TRY(parse_seconds(arguments.value("--limit", "0"))),
+                       .share = KEDGE_TRY(arguments.number("--share", 0)),
+                       .total = KEDGE_TRY(arguments.number("--of", 0))};
 }
 
 Result<int> run_task_program(const Arguments& arguments, Args command) {
   if (arguments.has("--each")) {
-    return launch::run_shared({.command = {command.begin(), command.end()},
-                               .count = KEDGE_TRY(arguments.number("--each", 0)),
-                               .total = KEDGE_TRY(arguments.number("--of", 0))},
-                              own_program());
+    return jobs::run_shared({.command = {command.begin(), command.end()},
+                             .count = KEDGE_TRY(arguments.number("--each", 0)),
+                             .total = KEDGE_TRY(arguments.number("--of", 0))},
+                            own_program());
   }
-  const launch::TaskRun task = KEDGE_TRY(task_of(arguments, command));
-  const launch::HeldSignals signals;
-  return launch::run_task(task, signals);
+  const jobs::TaskRun task = KEDGE_TRY(task_of(arguments, command));
+  const HeldSignals signals;
+  return jobs::run_task(task, signals);
 }
 
 }  // namespace

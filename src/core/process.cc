@@ -17,24 +17,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/pipe.h"
+
 namespace kedge {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 using Deadline = std::optional<Clock::time_point>;
-
-struct Pipe {
-  OwnedFd read;
-  OwnedFd write;
-};
-
-Result<Pipe> make_pipe() {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-    return fail(ErrorKind::Io, fmt::format("cannot make a pipe: {}", std::strerror(errno)));
-  }
-  return Pipe{OwnedFd(ends[0]), OwnedFd(ends[1])};
-}
 
 // What the child needs, made before fork(): after it only async-signal-safe calls are allowed.
 struct ChildPlan {

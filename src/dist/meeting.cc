@@ -30,7 +30,7 @@ std::optional<int> inherited_socket() {
 }
 
 Result<StorePtr> open_store(const MeetingOptions& options) {
-  const launch::RankPlace& place = options.place;
+  const ranks::RankPlace& place = options.place;
   c10d::TCPStoreOptions store;
   store.port = static_cast<std::uint16_t>(place.port);
   store.isServer = place.rank == 0;
@@ -71,7 +71,7 @@ void write_text(c10d::Store& store, const std::string& key, const std::string& t
 }
 
 // Each rank is claimed once, or two processes would train on the same samples.
-Result<void> claim_rank(c10d::Store& store, const launch::RankPlace& place) {
+Result<void> claim_rank(c10d::Store& store, const ranks::RankPlace& place) {
   const std::string self = fmt::format("process {} on {}", ::getpid(), host_name());
   if (store.add(key_of("claims", place.rank), 1) == 1) {
     write_text(store, key_of("who", place.rank), self);
@@ -98,7 +98,7 @@ std::vector<std::int64_t> find_missing(c10d::Store& store, std::int64_t size) {
 
 Result<void> wait_for_all(c10d::Store& store, const MeetingOptions& options) {
   constexpr auto kFirstWord = std::chrono::seconds(10);
-  const launch::RankPlace& place = options.place;
+  const ranks::RankPlace& place = options.place;
   const auto start = Clock::now();
   bool has_spoken = false;
   for (auto pause = std::chrono::milliseconds(2);;
@@ -128,7 +128,7 @@ Result<void> wait_for_all(c10d::Store& store, const MeetingOptions& options) {
 }
 
 Result<std::string> agree_on_address(c10d::Store& store, const MeetingOptions& options) {
-  const launch::RankPlace& place = options.place;
+  const ranks::RankPlace& place = options.place;
   std::vector<RankLinks> ranks;
   for (std::int64_t rank = 0; rank < place.size; ++rank) {
     ranks.push_back(KEDGE_TRY(parse_rank_links(read_text(store, key_of("links", rank)))));
@@ -172,7 +172,7 @@ std::string describe_gpu(const MeetingOptions& options) {
 
 // Over NCCL where every rank has a GPU of its own: two on one is what NCCL refuses.
 Result<bool> agree_on_nccl(c10d::Store& store, const MeetingOptions& options) {
-  const launch::RankPlace& place = options.place;
+  const ranks::RankPlace& place = options.place;
   std::map<std::string, std::int64_t> owners;
   std::string trouble;
   for (std::int64_t rank = 0; rank < place.size && trouble.empty(); ++rank) {
@@ -194,8 +194,8 @@ Result<bool> agree_on_nccl(c10d::Store& store, const MeetingOptions& options) {
 }  // namespace
 
 Result<std::unique_ptr<ProcessGroup>> meet(const MeetingOptions& options) {
-  launch::show_phase(launch::RankPhase::Meeting);
-  const launch::RankPlace& place = options.place;
+  ranks::show_phase(ranks::RankPhase::Meeting);
+  const ranks::RankPlace& place = options.place;
   const StorePtr store = KEDGE_TRY(open_store(options));
   try {
     KEDGE_TRY(claim_rank(*store, place));

@@ -9,7 +9,7 @@
 
 #include "core/result.h"
 #include "dist/process_group.h"
-#include "launch/rank_place.h"
+#include "ranks/rank_place.h"
 
 namespace kedge::dist {
 
@@ -18,7 +18,7 @@ namespace kedge::dist {
 enum class Transport : std::uint8_t { Auto, Gloo, Nccl };
 
 struct MeetingOptions {
-  launch::RankPlace place;
+  ranks::RankPlace place;
   std::string interface = {};  // empty: chosen, see network.h
   std::chrono::milliseconds init_timeout = std::chrono::minutes(2);
   std::chrono::milliseconds timeout = std::chrono::minutes(5);  // of one exchange

@@ -48,9 +48,9 @@ TEST(Meeting, a_twin_does_not_wait_for_its_group) {
     at::Tensor second = torch::ones({1});
     // Each rank begins with the other one.
     const auto one = (group.is_first() ? group : *twin)
-                         .start_sum(group.is_first() ? first : second, launch::Collective::Sum);
+                         .start_sum(group.is_first() ? first : second, ranks::Collective::Sum);
     const auto two = (group.is_first() ? *twin : group)
-                         .start_sum(group.is_first() ? second : first, launch::Collective::Sum);
+                         .start_sum(group.is_first() ? second : first, ranks::Collective::Sum);
     one->wait();
     two->wait();
     EXPECT_EQ(first.item<float>(), 2);

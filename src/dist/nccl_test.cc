@@ -66,8 +66,8 @@ TEST_F(NcclOnGpu, a_twin_has_connections_of_its_own) {
   const auto twin = group_->make_twin("second");
   at::Tensor first = torch::ones({5}, on_gpu_);
   at::Tensor second = torch::ones({5}, on_gpu_);
-  const auto one = group_->start_sum(first, launch::Collective::Sum);
-  const auto two = twin->start_sum(second, launch::Collective::Sum);
+  const auto one = group_->start_sum(first, ranks::Collective::Sum);
+  const auto two = twin->start_sum(second, ranks::Collective::Sum);
   two->wait();
   one->wait();
   EXPECT_TRUE(first.equal(second));
@@ -77,7 +77,7 @@ TEST_F(NcclOnGpu, a_sum_can_be_part_of_a_recorded_step) {
   at::Tensor values = torch::ones({100}, on_gpu_);
   const auto work = [&] {
     values.mul_(2);
-    group_->start_sum(values, launch::Collective::Gradients)->wait();
+    group_->start_sum(values, ranks::Collective::Gradients)->wait();
     values.add_(1);
   };
   work();  // once as it comes: NCCL connects with its first call

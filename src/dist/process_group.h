@@ -13,7 +13,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "launch/rank_board.h"
+#include "ranks/rank_board.h"
 
 namespace kedge::dist {
 
@@ -65,7 +65,7 @@ class ProcessGroup {
   virtual void all_reduce_sum(at::Tensor& tensor) = 0;
 
   // The same, beside what the caller does until it waits. `what` is for reports.
-  virtual std::unique_ptr<Work> start_sum(const at::Tensor& tensor, launch::Collective what) = 0;
+  virtual std::unique_ptr<Work> start_sum(const at::Tensor& tensor, ranks::Collective what) = 0;
 
   // Every rank's `tensor` becomes that of `root`.
   virtual void broadcast(at::Tensor& tensor, std::int64_t root = 0) = 0;

@@ -35,7 +35,7 @@ class SingleProcessGroup : public ProcessGroup {
   void all_reduce_sum(at::Tensor& /*tensor*/) override {}
 
   std::unique_ptr<Work> start_sum(const at::Tensor& /*tensor*/,
-                                  launch::Collective /*what*/) override {
+                                  ranks::Collective /*what*/) override {
     return std::make_unique<DoneWork>();
   }
 

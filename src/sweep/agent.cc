@@ -19,7 +19,7 @@
 #include "core/result.h"
 #include "core/stopwatch.h"
 #include "core/units.h"
-#include "launch/time_limit.h"
+#include "jobs/time_limit.h"
 #include "search/trial.h"
 #include "sweep/metric_source.h"
 #include "sweep/reuse.h"
@@ -38,8 +38,8 @@ constexpr std::chrono::milliseconds kTryAgain{250};
 
 class Agent {
  public:
-  Agent(Sweep& sweep, const AgentOptions& options, const launch::HeldSignals& signals)
-      : sweep_(sweep), options_(options), signals_(signals), limit_(launch::find_time_limit()) {}
+  Agent(Sweep& sweep, const AgentOptions& options, const HeldSignals& signals)
+      : sweep_(sweep), options_(options), signals_(signals), limit_(jobs::find_time_limit()) {}
 
   Result<AgentReport> run() {
     KEDGE_TRY(check_code());
@@ -277,8 +277,8 @@ class Agent {
 
   Sweep& sweep_;
   const AgentOptions& options_;
-  const launch::HeldSignals& signals_;
-  std::optional<launch::TimeLimit> limit_;
+  const HeldSignals& signals_;
+  std::optional<TimeLimit> limit_;
   AgentReport report_;
 };
 
@@ -300,7 +300,7 @@ std::optional<double> median_seconds(const std::vector<TrialView>& trials) {
 }
 
 Result<AgentReport> run_agent(Sweep& sweep, const AgentOptions& options,
-                              const launch::HeldSignals& signals) {
+                              const HeldSignals& signals) {
   return Agent(sweep, options, signals).run();
 }
 

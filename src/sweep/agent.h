@@ -11,7 +11,7 @@
 
 #include "core/file.h"
 #include "core/result.h"
-#include "launch/supervise.h"
+#include "core/supervise.h"
 #include "sweep/sweep.h"
 
 namespace kedge::sweep {
@@ -35,7 +35,7 @@ struct AgentReport {
 };
 
 Result<AgentReport> run_agent(Sweep& sweep, const AgentOptions& options,
-                              const launch::HeldSignals& signals);
+                              const HeldSignals& signals);
 
 // So many trials that failed at once and alike end a sweep in which nothing has finished.
 inline constexpr std::int64_t kEqualFailuresMax = 3;

@@ -16,7 +16,7 @@
 
 #include "core/file.h"
 #include "core/result.h"
-#include "launch/supervise.h"
+#include "core/supervise.h"
 #include "sweep/sweep.h"
 #include "track/attempt.h"
 #include "track/run_list.h"
@@ -27,7 +27,7 @@ namespace {
 // Of so many runs the newest tell enough.
 constexpr std::size_t kRunsMax = 50;
 
-Result<pid_t> start_agent(std::vector<std::string> words, const launch::HeldSignals& signals) {
+Result<pid_t> start_agent(std::vector<std::string> words, const HeldSignals& signals) {
   std::vector<char*> args;
   for (std::string& word : words) {
     args.push_back(word.data());
@@ -49,7 +49,7 @@ Result<pid_t> start_agent(std::vector<std::string> words, const launch::HeldSign
 }  // namespace
 
 Result<int> run_local_agents(const std::vector<std::string>& words, std::int64_t count,
-                             const launch::HeldSignals& signals) {
+                             const HeldSignals& signals) {
   std::vector<pid_t> agents;
   for (std::int64_t i = 0; i < count; ++i) {
     agents.push_back(KEDGE_TRY(start_agent(words, signals)));

@@ -16,11 +16,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/child_texts.h"
 #include "core/file.h"
 #include "core/process.h"
 #include "core/result.h"
-#include "launch/child_texts.h"
-#include "launch/supervise.h"
+#include "core/supervise.h"
 
 namespace kedge::sweep {
 namespace {
@@ -38,8 +38,7 @@ bool is_stop(int number) {
 
 }  // namespace
 
-Result<TrialProcess> TrialProcess::start(const ProcessPlan& plan,
-                                         const launch::HeldSignals& signals) {
+Result<TrialProcess> TrialProcess::start(const ProcessPlan& plan, const HeldSignals& signals) {
   const auto program = find_program(plan.args.front());
   if (!program) {
     return fail(ErrorKind::NotFound, fmt::format("'{}' is not installed", plan.args.front()));
@@ -52,9 +51,9 @@ Result<TrialProcess> TrialProcess::start(const ProcessPlan& plan,
   const OwnedFd input(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   // Everything that allocates comes before the fork.
   std::vector<std::string> words = plan.args;
-  std::vector<std::string> environment = launch::environment_with(plan.variables);
-  const std::vector<char*> args = launch::pointers_to(words);
-  const std::vector<char*> variables = launch::pointers_to(environment);
+  std::vector<std::string> environment = environment_with(plan.variables);
+  const std::vector<char*> args = pointers_to(words);
+  const std::vector<char*> variables = pointers_to(environment);
   const pid_t parent = ::getpid();
   const pid_t child = ::fork();
   if (child < 0) {
@@ -108,7 +107,7 @@ void TrialProcess::kill() const {
   ::kill(child_, SIGKILL);
 }
 
-bool wait_for_stop(const launch::HeldSignals& signals, std::chrono::milliseconds timeout) {
+bool wait_for_stop(const HeldSignals& signals, std::chrono::milliseconds timeout) {
   const auto end = std::chrono::steady_clock::now() + timeout;
   for (;;) {
     const auto left =

@@ -12,7 +12,7 @@
 
 #include "core/file.h"
 #include "core/result.h"
-#include "launch/supervise.h"
+#include "core/supervise.h"
 
 namespace kedge::sweep {
 
@@ -26,7 +26,7 @@ struct ProcessPlan {
 class TrialProcess {
  public:
   // `signals` must live as long as the process.
-  static Result<TrialProcess> start(const ProcessPlan& plan, const launch::HeldSignals& signals);
+  static Result<TrialProcess> start(const ProcessPlan& plan, const HeldSignals& signals);
 
   // Waits so long for the end or for a signal to this process. The exit code (128 + n for signal
   // n) once it has ended.
@@ -40,17 +40,16 @@ class TrialProcess {
   bool was_interrupted() const { return was_interrupted_; }
 
  private:
-  TrialProcess(pid_t child, const launch::HeldSignals& signals)
-      : child_(child), signals_(&signals) {}
+  TrialProcess(pid_t child, const HeldSignals& signals) : child_(child), signals_(&signals) {}
 
   std::optional<int> reap();
 
   pid_t child_;
-  const launch::HeldSignals* signals_;
+  const HeldSignals* signals_;
   bool was_interrupted_ = false;
 };
 
 // Waits so long; true when somebody asked this process to stop meanwhile.
-bool wait_for_stop(const launch::HeldSignals& signals, std::chrono::milliseconds timeout);
+bool wait_for_stop(const HeldSignals& signals, std::chrono::milliseconds timeout);
 
 }  // namespace kedge::sweep

@@ -10,7 +10,7 @@
 
 #include "core/result.h"
 #include "core/stopwatch.h"
-#include "launch/supervise.h"
+#include "core/supervise.h"
 #include "search/early_stop.h"
 #include "sweep/agent.h"
 #include "sweep/metric_source.h"
@@ -37,7 +37,7 @@ struct TrialEnd {
 class TrialRun {
  public:
   TrialRun(Sweep& sweep, const TrialView& view, Lease& lease, const AgentOptions& options,
-           const launch::HeldSignals& signals)
+           const HeldSignals& signals)
       : sweep_(sweep), view_(view), lease_(lease), options_(options), signals_(signals) {}
 
   Result<TrialEnd> run();
@@ -62,7 +62,7 @@ class TrialRun {
   const TrialView& view_;
   Lease& lease_;
   const AgentOptions& options_;
-  const launch::HeldSignals& signals_;
+  const HeldSignals& signals_;
   Stopwatch watch_;
   std::optional<Stop> stop_;
   Stopwatch since_stop_;

@@ -3,7 +3,7 @@
 #include <torch/types.h>
 
 #include "core/result.h"
-#include "launch/rank_board.h"
+#include "ranks/rank_board.h"
 
 namespace kedge::train {
 
@@ -16,13 +16,13 @@ void Agreement::start(Wish own) {
   wishes[0] = own.stop ? 1 : 0;
   wishes[1] = own.save && group_->is_first() ? 1 : 0;
   wishes[2] = own.keep && group_->is_first() ? 1 : 0;
-  work_ = group_->start_sum(wishes_, launch::Collective::Sum);
+  work_ = group_->start_sum(wishes_, ranks::Collective::Sum);
 }
 
 Agreement::Wish Agreement::take() {
   KEDGE_CHECK(work_ != nullptr, "an answer has a question");
   {
-    const launch::TimedPhase waiting(launch::RankPhase::Exchange, launch::own_slot().exchange_us);
+    const ranks::TimedPhase waiting(ranks::RankPhase::Exchange, ranks::own_slot().exchange_us);
     work_->wait();
   }
   work_.reset();

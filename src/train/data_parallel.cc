@@ -9,7 +9,7 @@
 #include <torch/utils.h>
 
 #include "core/result.h"
-#include "launch/rank_board.h"
+#include "ranks/rank_board.h"
 
 namespace kedge::train {
 
@@ -132,7 +132,7 @@ void DataParallel::launch_filled() {
   for (; next_ < buckets_.size() && buckets_[next_].filled == buckets_[next_].parameters.size();
        ++next_) {
     fill(buckets_[next_]);
-    buckets_[next_].work = group_.start_sum(buckets_[next_].flat, launch::Collective::Gradients);
+    buckets_[next_].work = group_.start_sum(buckets_[next_].flat, ranks::Collective::Gradients);
   }
 }
 
@@ -159,8 +159,7 @@ void DataParallel::finish() {
   launch_filled();
   KEDGE_CHECK(next_ == buckets_.size(), "every bucket has been sent");
   {
-    const launch::TimedPhase exchanging(launch::RankPhase::Exchange,
-                                        launch::own_slot().exchange_us);
+    const ranks::TimedPhase exchanging(ranks::RankPhase::Exchange, ranks::own_slot().exchange_us);
     for (Bucket& bucket : buckets_) {
       bucket.work->wait();
       bucket.work.reset();

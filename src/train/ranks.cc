@@ -16,10 +16,10 @@
 #include "core/stopwatch.h"
 #include "dist/meeting.h"
 #include "gpu/plugin.h"
-#include "launch/rank_board.h"
-#include "launch/rank_place.h"
-#include "launch/rank_report.h"
 #include "nn/norm_sync.h"
+#include "ranks/rank_board.h"
+#include "ranks/rank_place.h"
+#include "ranks/rank_report.h"
 #include "train/torch_guard.h"
 
 namespace kedge::train {
@@ -68,7 +68,7 @@ Result<void> compare_configs(const config::LoadedConfig& config, dist::ProcessGr
 }
 
 // Of several processes on one machine, each takes its share of the cores.
-void share_cores(const launch::RankPlace& place) {
+void share_cores(const ranks::RankPlace& place) {
   const int ranks = static_cast<int>(std::max<std::int64_t>(1, place.local_size));
   at::set_num_threads(std::max(1, at::get_num_threads() / ranks));
 }
@@ -76,18 +76,18 @@ void share_cores(const launch::RankPlace& place) {
 }  // namespace
 
 Result<std::unique_ptr<dist::ProcessGroup>> join_ranks(const config::LoadedConfig& config) {
-  auto place = KEDGE_TRY(launch::find_rank_place(launch::find_environment_variable));
+  auto place = KEDGE_TRY(ranks::find_rank_place(ranks::find_environment_variable));
   if (!place || place->size == 1) {
     if (config->dist.backend != config::Backend::Nccl) {
       return dist::make_single_process_group();
     }
-    place = launch::RankPlace{.host = "127.0.0.1", .source = "dist.backend=nccl"};
+    place = ranks::RankPlace{.host = "127.0.0.1", .source = "dist.backend=nccl"};
   }
   if (config->dist.debug) {
     set_debug_variables();
   }
   // A supervisor, or whoever set OMP_NUM_THREADS, has done so already.
-  if (!launch::find_environment_variable("OMP_NUM_THREADS")) {
+  if (!ranks::find_environment_variable("OMP_NUM_THREADS")) {
     share_cores(*place);
   }
   std::unique_ptr<dist::ProcessGroup> group;
@@ -98,14 +98,14 @@ Result<std::unique_ptr<dist::ProcessGroup>> join_ranks(const config::LoadedConfi
                                   .timeout = milliseconds_of(config->dist.timeout),
                                   .transport = transport_of(config->dist.backend),
                                   .why_no_gpu = why_no_gpu(*config)}));
-    launch::show_phase(launch::RankPhase::Preparing);
+    ranks::show_phase(ranks::RankPhase::Preparing);
     return compare_configs(config, *group);
   }));
   if (config->dist.sync_batchnorm) {
     // Shared: the function that is kept is copied.
     std::shared_ptr<dist::ProcessGroup> norm = group->make_twin("norm");
     nn::set_norm_sum(
-        [norm](at::Tensor& tensor) { norm->start_sum(tensor, launch::Collective::Norm)->wait(); });
+        [norm](at::Tensor& tensor) { norm->start_sum(tensor, ranks::Collective::Norm)->wait(); });
   }
   return group;
 }
@@ -189,7 +189,7 @@ double measure_link(dist::ProcessGroup& group) {
 }  // namespace
 
 RankTimes gather_times(dist::ProcessGroup& group) {
-  const launch::RankView own = launch::view_of(launch::own_slot(), group.rank());
+  const ranks::RankView own = ranks::view_of(ranks::own_slot(), group.rank());
   const double whole = std::max(own.train_s, 1e-9);
   RankTimes times{.data_share = own.data_s / whole,
                   .exchange_share = std::min(1.0, own.exchange_s / whole),
@@ -199,7 +199,7 @@ RankTimes gather_times(dist::ProcessGroup& group) {
   }
   const at::Tensor all = group.all_gather(torch::tensor(
       {own.data_s, own.exchange_s, own.train_s, static_cast<double>(own.step)}, torch::kFloat64));
-  std::vector<launch::RankView> views;
+  std::vector<ranks::RankView> views;
   for (std::int64_t rank = 0; rank < group.size(); ++rank) {
     const auto* value = all[rank].const_data_ptr<double>();
     views.push_back({.rank = rank,
@@ -211,16 +211,16 @@ RankTimes gather_times(dist::ProcessGroup& group) {
   }
   // Even the rank for which the others wait spends this much in exchanges: it is the network's.
   constexpr double kMuch = 0.2;
-  if (std::ranges::all_of(views, [](const launch::RankView& view) {
+  if (std::ranges::all_of(views, [](const ranks::RankView& view) {
         return view.exchange_s > kMuch * view.train_s;
       })) {
     const at::Tensor links =
         group.all_gather(torch::tensor({measure_link(group)}, torch::kFloat64));
-    for (launch::RankView& view : views) {
+    for (ranks::RankView& view : views) {
       view.link_s = links[view.rank][0].item<double>();
     }
   }
-  times.stragglers = launch::render_stragglers(views);
+  times.stragglers = ranks::render_stragglers(views);
   return times;
 }
 

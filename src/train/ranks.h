@@ -13,7 +13,7 @@
 
 namespace kedge::train {
 
-// The group that the environment says this process is in (launch/rank_place.h), or one of its own.
+// The group that the environment says this process is in (ranks/rank_place.h), or one of its own.
 // All ranks must have the same config.
 Result<std::unique_ptr<dist::ProcessGroup>> join_ranks(const config::LoadedConfig& config);
 

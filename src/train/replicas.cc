@@ -17,7 +17,7 @@
 #include "core/hash.h"
 #include "core/host_name.h"
 #include "core/log.h"
-#include "launch/rank_board.h"
+#include "ranks/rank_board.h"
 #include "track/attempt.h"
 
 namespace kedge::train {
@@ -196,7 +196,7 @@ void Replicas::meet_machines() {
 
 void Replicas::open_folder(const std::string& key) {
   folder_ = own_folder(key);
-  launch::show_memory(folder_.string());
+  ranks::show_memory(folder_.string());
   if (const auto made = checkpoint::make_replica_folder(checkpoint::replicas_of_user(), folder_);
       !made) {
     give_up(made.error().message);

@@ -14,12 +14,11 @@
 #include "core/signals.h"
 #include "core/units.h"
 #include "gpu/plugin.h"
-#include "launch/rank_board.h"
-#include "launch/rank_notes.h"
-#include "launch/rank_place.h"
-#include "launch/rank_supervisor.h"
-#include "launch/time_limit.h"
 #include "nn/dropout.h"
+#include "ranks/rank_board.h"
+#include "ranks/rank_notes.h"
+#include "ranks/rank_place.h"
+#include "ranks/rank_supervisor.h"
 #include "train/announce.h"
 #include "train/checkpoints.h"
 #include "train/device.h"
@@ -137,7 +136,9 @@ Result<void> train_in_run(const config::LoadedConfig& config, Setup& setup, trac
   const ScaledRate scaled = scale_rate(*config, setup.group->size());
   LearningRate learning_rate = KEDGE_TRY(
       LearningRate::make(scaled.schedule, scaled.peak, horizon_of(*config, *setup.train_loader)));
-  StopRule stop(*config, start.signals, launch::find_time_limit(), start.time);
+  StopRule stop(*config, start.signals,
+                start.options.find_time_limit ? start.options.find_time_limit() : std::nullopt,
+                start.time);
   stop.stop_after(start.options.stop_after_step);
   const SimulatedCrash crash(KEDGE_TRY(config::parse_crash(config->train.simulate_crash)), run.id(),
                              run.attempt());
@@ -255,7 +256,7 @@ Result<void> train_in_run(const config::LoadedConfig& config, Setup& setup, trac
 Result<void> train_as_rank(const config::LoadedConfig& config, const TrainingOptions& options) {
   KEDGE_TRY(check_checkpoint_name(*config));
   const StopSignals signals;
-  const auto place = KEDGE_TRY(launch::find_rank_place(launch::find_environment_variable));
+  const auto place = KEDGE_TRY(ranks::find_rank_place(ranks::find_environment_variable));
   gpu::open(place ? place->local_rank : 0);
   auto group = KEDGE_TRY(join_ranks(config));
   RunPlan plan;
@@ -285,13 +286,13 @@ Result<void> train_as_rank(const config::LoadedConfig& config, const TrainingOpt
       run = KEDGE_TRY(open_run(config, *setup, start));
     }
     run = share_run(*setup->group, std::move(run));
-    launch::show_run(run->id());
-    if (const auto incident = launch::find_environment_variable(launch::kIncidentVariable);
+    ranks::show_run(run->id());
+    if (const auto incident = ranks::find_environment_variable(ranks::kIncidentVariable);
         incident && !incident->empty()) {
       run->alert("ranks were started again", *incident, track::AlertLevel::Warning);
       run->console(*incident);
     }
-    const launch::RankNotes notes([&run](const std::string& report) {
+    const ranks::RankNotes notes([&run](const std::string& report) {
       run->alert("the ranks hang", report, track::AlertLevel::Warning);
       run->console(report);
     });
@@ -310,10 +311,10 @@ Result<void> train_as_rank(const config::LoadedConfig& config, const TrainingOpt
 }  // namespace
 
 Result<void> run_training(const config::LoadedConfig& config, const TrainingOptions& options) {
-  launch::offer_stacks();
+  ranks::offer_stacks();
   const Result<void> result = catch_torch([&] { return train_as_rank(config, options); });
   if (result) {
-    launch::show_phase(launch::RankPhase::Done);
+    ranks::show_phase(ranks::RankPhase::Done);
   }
   return result;
 }

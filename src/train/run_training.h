@@ -2,12 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <set>
 #include <string>
 
 #include "config/load.h"
 #include "core/file.h"
 #include "core/result.h"
+#include "core/time_limit.h"
 #include "gpu/plugin.h"
 
 namespace kedge::train {
@@ -15,6 +18,8 @@ namespace kedge::train {
 struct TrainingOptions {
   int argc = 0;  // the command, for the record
   const char* const* argv = nullptr;
+  // When the job will be ended from outside; a scheduler may have to be asked. Empty: never.
+  std::function<std::optional<TimeLimit>()> find_time_limit = {};
   // For verify-resume: stop as if a signal had come, and forget pieces of the state on resuming.
   std::int64_t stop_after_step = 0;  // 0: never
   std::set<std::string> dropped = {};

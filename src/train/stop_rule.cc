@@ -18,7 +18,7 @@ StopRule::Clock::time_point after(StopRule::Clock::time_point start, Seconds tim
 }  // namespace
 
 StopRule::StopRule(const config::Config& config, const StopSignals& signals,
-                   const std::optional<launch::TimeLimit>& limit, Clock::time_point started)
+                   const std::optional<TimeLimit>& limit, Clock::time_point started)
     : signals_(signals) {
   if (limit) {
     end_ = limit->end;

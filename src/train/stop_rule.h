@@ -9,7 +9,7 @@
 
 #include "config/config.h"
 #include "core/signals.h"
-#include "launch/time_limit.h"
+#include "core/time_limit.h"
 
 namespace kedge::train {
 
@@ -19,7 +19,7 @@ class StopRule {
 
   // `limit` is the job's, if it has one; `signals` must outlive the rule.
   StopRule(const config::Config& config, const StopSignals& signals,
-           const std::optional<launch::TimeLimit>& limit, Clock::time_point started);
+           const std::optional<TimeLimit>& limit, Clock::time_point started);
 
   // Stops after this step as well; for verify-resume.
   void stop_after(std::int64_t step) { last_step_ = step; }

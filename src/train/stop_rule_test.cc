@@ -12,7 +12,7 @@ using testing::HasSubstr;
 
 class StopRuleTest : public testing::Test {
  protected:
-  StopRule rule(const std::optional<launch::TimeLimit>& limit = {}) {
+  StopRule rule(const std::optional<TimeLimit>& limit = {}) {
     return {config_, signals_, limit, now_};
   }
 
@@ -33,7 +33,7 @@ TEST_F(StopRuleTest, a_signal_stops_it_by_name) {
 
 TEST_F(StopRuleTest, stops_when_only_the_time_to_save_is_left) {
   const StopRule stop =
-      rule(launch::TimeLimit{.end = now_ + std::chrono::seconds(60), .source = "Slurm job 7"});
+      rule(TimeLimit{.end = now_ + std::chrono::seconds(60), .source = "Slurm job 7"});
   EXPECT_EQ(stop.reason(1, 30), std::nullopt);
   EXPECT_THAT(stop.reason(1, 60).value(), HasSubstr("Slurm job 7"));
 }
@@ -41,7 +41,7 @@ TEST_F(StopRuleTest, stops_when_only_the_time_to_save_is_left) {
 TEST_F(StopRuleTest, the_nearer_of_two_limits_counts) {
   config_.train.max_time = {10};
   const StopRule stop =
-      rule(launch::TimeLimit{.end = now_ + std::chrono::hours(1), .source = "Slurm job 7"});
+      rule(TimeLimit{.end = now_ + std::chrono::hours(1), .source = "Slurm job 7"});
   EXPECT_EQ(stop.limit_text(), "train.max_time 10.0s");
   EXPECT_EQ(stop.reason(1, 5), std::nullopt);
   EXPECT_THAT(stop.reason(1, 11).value(), HasSubstr("max_time"));

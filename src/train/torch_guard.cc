@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "dist/process_group.h"
-#include "launch/rank_board.h"
 #include "nn/torch_error.h"
+#include "ranks/rank_board.h"
 
 namespace kedge::train {
 namespace {
@@ -28,7 +28,7 @@ Result<void> catch_torch(const std::function<Result<void>()>& work) {
   } catch (const std::bad_alloc&) {
     return fail(ErrorKind::Unavailable, "this machine is out of memory", kMemoryHint);
   } catch (const dist::PeerError& error) {
-    launch::show_phase(launch::RankPhase::Lost);
+    ranks::show_phase(ranks::RankPhase::Lost);
     return fail(ErrorKind::Unavailable, error.what(), "its own messages say why");
   } catch (const std::exception& error) {
     const std::string message = nn::torch_message(error);

@@ -8,7 +8,7 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include "launch/rank_board.h"
+#include "ranks/rank_board.h"
 #include "train/device.h"
 #include "train/gradients.h"
 #include "train/nonfinite.h"
@@ -75,7 +75,7 @@ Result<TrainSummary> Trainer::run(Checkpoints& checkpoints, Replicas* replicas) 
   checkpoints_ = &checkpoints;
   replicas_ = replicas;
   checkpoints.reserve(tensors());
-  launch::show_phase(launch::RankPhase::Compute);
+  ranks::show_phase(ranks::RankPhase::Compute);
   const Stopwatch watch;
   while (!is_over()) {
     if (parts_.crash.epoch() == state_.epoch + 1) {
@@ -120,7 +120,7 @@ Result<void> Trainer::train_epoch() {
   }
   std::int64_t items = 0;
   while (!is_out_of_steps()) {
-    const launch::TimedPhase training(launch::RankPhase::Compute, launch::own_slot().train_us);
+    const ranks::TimedPhase training(ranks::RankPhase::Compute, ranks::own_slot().train_us);
     const auto batch = KEDGE_TRY(next_batch());
     if (batch == nullptr) {
       break;
@@ -153,7 +153,7 @@ Result<void> Trainer::at_step_boundary() {
     return fail(ErrorKind::Unavailable, "another process has taken this run over",
                 "this one stops without saving; the other goes on");
   }
-  launch::show_step(state_.epoch, state_.step);
+  ranks::show_step(state_.epoch, state_.step);
   const Agreement::Wish answer = take_answer();
   if (answer.stop) {
     return stop(stop_reason_.value_or("another rank was asked to stop"));
@@ -275,7 +275,7 @@ void Trainer::consider_stopping(const Metrics& metrics) {
 }
 
 Result<Metrics> Trainer::validate() {
-  const launch::TimedPhase validating(launch::RankPhase::Validating, validate_us_);
+  const ranks::TimedPhase validating(ranks::RankPhase::Validating, validate_us_);
   share_buffers();
   if (ema_) {
     ema_->apply();

@@ -7,7 +7,7 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include "launch/rank_board.h"
+#include "ranks/rank_board.h"
 #include "train/random_state.h"
 #include "train/restore.h"
 #include "train/trainer.h"
@@ -15,7 +15,7 @@
 namespace kedge::train {
 
 Result<std::unique_ptr<data::Batch>> Trainer::next_batch() {
-  const launch::TimedPhase waiting(launch::RankPhase::Data, launch::own_slot().data_us);
+  const ranks::TimedPhase waiting(ranks::RankPhase::Data, ranks::own_slot().data_us);
   return parts_.train_loader.next();
 }
 

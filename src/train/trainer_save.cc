@@ -6,7 +6,7 @@
 
 #include "config/render.h"
 #include "core/log.h"
-#include "launch/rank_board.h"
+#include "ranks/rank_board.h"
 #include "train/random_state.h"
 #include "train/restore.h"
 #include "train/saved_model.h"
@@ -73,12 +73,12 @@ Result<Snapshot> Trainer::take_snapshot(std::optional<double> score) {
 }
 
 Result<void> Trainer::save(std::optional<double> score) {
-  const launch::TimedPhase saving(launch::RankPhase::Saving, save_us_);
+  const ranks::TimedPhase saving(ranks::RankPhase::Saving, save_us_);
   return checkpoints_->save(KEDGE_TRY(take_snapshot(score)));
 }
 
 Result<void> Trainer::keep_in_memory() {
-  const launch::TimedPhase saving(launch::RankPhase::Saving, save_us_);
+  const ranks::TimedPhase saving(ranks::RankPhase::Saving, save_us_);
   replicas_->keep(KEDGE_TRY(take_snapshot(std::nullopt)));
   return {};
 }

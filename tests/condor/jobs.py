@@ -114,7 +114,7 @@ class CondorTest(unittest.TestCase):
 
 class SubmitFiles(CondorTest):
     def test_golden_files_are_read_by_htcondors_own_parser(self):
-        for file in (ROOT / "tests" / "fixtures" / "launch").glob("condor_*.sub"):
+        for file in (ROOT / "tests" / "fixtures" / "jobs").glob("condor_*.sub"):
             shutil.copy(file, self.folder)
             for state in ("Wisconsin", "New York"):
                 (self.folder / f"state-{state}").mkdir(exist_ok=True)

@@ -9,16 +9,16 @@
 
 #include "core/result.h"
 #include "input_file.h"
-#include "launch/condor/job_ad.h"
-#include "launch/condor/user_log.h"
-#include "launch/job_book.h"
-#include "launch/job_ends.h"
-#include "launch/slurm/queue.h"
+#include "jobs/condor/job_ad.h"
+#include "jobs/condor/user_log.h"
+#include "jobs/job_book.h"
+#include "jobs/job_ends.h"
+#include "jobs/slurm/queue.h"
 
 namespace {
 
 using namespace kedge;
-using namespace kedge::launch;
+using namespace kedge::jobs;
 
 void read_record(std::string_view input) {
   const auto json = nlohmann::json::parse(input, nullptr, false);

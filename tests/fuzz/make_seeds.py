@@ -348,7 +348,7 @@ def job_book():
     for name, mode in (("squeue_22.05.json", "q"), ("squeue_24.11.json", "q"),
                        ("squeue_array.txt", "t"), ("condor_q_running.json", "a"),
                        ("condor_holds.log", "u")):
-        data = (FIXTURES / "launch" / name).read_bytes()
+        data = (FIXTURES / "jobs" / name).read_bytes()
         put("job_book", name.replace(".", "-"), mode.encode() + data)
 
 

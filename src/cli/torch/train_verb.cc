@@ -1,5 +1,6 @@
 #include "cli/shared/arguments.h"
 #include "cli/torch/verbs.h"
+#include "jobs/time_limit.h"
 #include "train/run_training.h"
 
 namespace kedge::cli {
@@ -20,9 +21,10 @@ Result<void> run_train(const Invocation& invocation) {
     return {};
   }
   const config::LoadedConfig config = KEDGE_TRY(load_config_of(*arguments));
-  return train::run_training(
-      config,
-      {.argc = invocation.argc, .argv = invocation.argv, .find_waits = arguments->has("--waits")});
+  return train::run_training(config, {.argc = invocation.argc,
+                                      .argv = invocation.argv,
+                                      .find_time_limit = [] { return jobs::find_time_limit(); },
+                                      .find_waits = arguments->has("--waits")});
 }
 
 }  // namespace kedge::cli

@@ -5,6 +5,7 @@
 #include "cli/shared/arguments.h"
 #include "cli/torch/verbs.h"
 #include "core/nearest.h"
+#include "jobs/time_limit.h"
 #include "train/run_training.h"
 #include "train/trainer.h"
 #include "train/verify_resume.h"
@@ -50,6 +51,7 @@ Result<void> run_verify_resume(const Invocation& invocation) {
     return train::run_training(config,
                                {.argc = invocation.argc,
                                 .argv = invocation.argv,
+                                .find_time_limit = [] { return jobs::find_time_limit(); },
                                 .stop_after_step = KEDGE_TRY(arguments->number("--worker", 0)),
                                 .dropped = {dropped.begin(), dropped.end()},
                                 .restored_copy = arguments->value("--restored-copy")});

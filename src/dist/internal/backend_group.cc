@@ -14,7 +14,7 @@
 #include <torch/types.h>
 
 #include "gpu/plugin.h"
-#include "launch/rank_board.h"
+#include "ranks/rank_board.h"
 
 namespace kedge::dist {
 namespace {
@@ -23,48 +23,48 @@ using Clock = std::chrono::steady_clock;
 
 // Counts an exchange on the board, and turns what Gloo throws into PeerError.
 template <typename Action>
-auto exchange(launch::Collective what, Action&& action) {
-  launch::RankSlot& slot = launch::own_slot();
+auto exchange(ranks::Collective what, Action&& action) {
+  ranks::RankSlot& slot = ranks::own_slot();
   slot.collective.store(what, std::memory_order_relaxed);
   slot.collectives.fetch_add(1, std::memory_order_relaxed);
-  slot.beat_ms.store(launch::monotonic_ms(), std::memory_order_relaxed);
+  slot.beat_ms.store(ranks::monotonic_ms(), std::memory_order_relaxed);
   try {
     return action();
   } catch (const std::exception& error) {
     throw PeerError(fmt::format("another rank is gone or hangs: the {} failed: {}",
-                                launch::name_of(what), first_line(error)));
+                                ranks::name_of(what), first_line(error)));
   }
 }
 
 // While a rank waits in one, the board says so.
 class Waiting {
  private:
-  launch::TimedPhase phase_{launch::RankPhase::Exchange, launch::own_slot().exchange_us};
+  ranks::TimedPhase phase_{ranks::RankPhase::Exchange, ranks::own_slot().exchange_us};
 };
 
 // Of c10d, or of the GPUs: both have a wait().
 template <typename Pointer>
 class BackendWork : public Work {
  public:
-  BackendWork(Pointer work, launch::Collective what) : work_(std::move(work)), what_(what) {}
+  BackendWork(Pointer work, ranks::Collective what) : work_(std::move(work)), what_(what) {}
 
   void wait() override {
     try {
       work_->wait();
     } catch (const std::exception& error) {
       throw PeerError(fmt::format("another rank is gone or hangs: the {} failed: {}",
-                                  launch::name_of(what_), first_line(error)));
+                                  ranks::name_of(what_), first_line(error)));
     }
-    launch::own_slot().finished_collectives.fetch_add(1, std::memory_order_relaxed);
+    ranks::own_slot().finished_collectives.fetch_add(1, std::memory_order_relaxed);
   }
 
  private:
   Pointer work_;
-  launch::Collective what_;
+  ranks::Collective what_;
 };
 
 template <typename Pointer>
-std::unique_ptr<Work> wrap(Pointer work, launch::Collective what) {
+std::unique_ptr<Work> wrap(Pointer work, ranks::Collective what) {
   return std::make_unique<BackendWork<Pointer>>(std::move(work), what);
 }
 
@@ -126,10 +126,10 @@ class BackendGroup : public ProcessGroup {
 
   void all_reduce_sum(at::Tensor& tensor) override {
     const Waiting waiting;
-    start_sum(tensor, launch::Collective::Sum)->wait();
+    start_sum(tensor, ranks::Collective::Sum)->wait();
   }
 
-  std::unique_ptr<Work> start_sum(const at::Tensor& tensor, launch::Collective what) override {
+  std::unique_ptr<Work> start_sum(const at::Tensor& tensor, ranks::Collective what) override {
     return exchange(what, [&] {
       if (gpu::DeviceGroup* gpus = gpus_for(tensor)) {
         return wrap(gpus->sum(tensor), what);
@@ -141,7 +141,7 @@ class BackendGroup : public ProcessGroup {
 
   void broadcast(at::Tensor& tensor, std::int64_t root) override {
     const Waiting waiting;
-    constexpr auto kWhat = launch::Collective::Broadcast;
+    constexpr auto kWhat = ranks::Collective::Broadcast;
     exchange(kWhat, [&] {
       if (gpu::DeviceGroup* gpus = gpus_for(tensor)) {
         return wrap(gpus->broadcast(tensor, static_cast<int>(root)), kWhat);
@@ -155,7 +155,7 @@ class BackendGroup : public ProcessGroup {
 
   at::Tensor all_gather(const at::Tensor& tensor) override {
     const Waiting waiting;
-    constexpr auto kWhat = launch::Collective::Gather;
+    constexpr auto kWhat = ranks::Collective::Gather;
     std::vector<std::int64_t> shape = tensor.sizes().vec();
     shape.insert(shape.begin(), origin_.size);
     at::Tensor all = torch::empty(shape, tensor.options());
@@ -172,7 +172,7 @@ class BackendGroup : public ProcessGroup {
 
   void barrier() override {
     const Waiting waiting;
-    constexpr auto kWhat = launch::Collective::Barrier;
+    constexpr auto kWhat = ranks::Collective::Barrier;
     exchange(kWhat, [&] { return wrap(gloo_->barrier(), kWhat); })->wait();
   }
 

@@ -1,0 +1,15 @@
+// What Slurm's programs say when they refuse, as errors with something to do about it.
+#pragma once
+
+#include <string_view>
+
+#include "core/process.h"
+#include "core/result.h"
+
+namespace kedge::jobs::slurm {
+
+// Unavailable when the controller could not be reached, so that nobody knows whether it heard us;
+// else Usage.
+Error explain_refusal(std::string_view program, const ProcessResult& answer);
+
+}  // namespace kedge::jobs::slurm
