@@ -1,10 +1,10 @@
-# build/lib/libkedge_cuda.so, opened at run time where there is a GPU (src/gpu). It needs CUDA's
+# build/lib/libkedge_cuda.so, opened at run time where there is a GPU (src/device). It needs CUDA's
 # headers and none of its libraries: the program opens libtorch_cuda.so, which brings them, first.
 if(NOT KEDGE_CUDA)
   message(STATUS "no CUDA headers: kedge-train will use a GPU without recorded steps")
   return()
 endif()
-file(GLOB plugin_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/gpu/plugin/*.cc)
+file(GLOB plugin_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/device/plugin/*.cc)
 kedge_batches(plugin_batches ${KEDGE_TORCH_BATCH} ${plugin_sources})
 # result.cc: what a failed check says. All else of kedge reaches the plugin as objects it is given.
 add_library(kedge_cuda MODULE ${plugin_batches} ${CMAKE_SOURCE_DIR}/src/core/result.cc)

@@ -15,9 +15,9 @@
 
 #include "core/host_name.h"
 #include "core/log.h"
+#include "device/plugin.h"
 #include "dist/internal/backend_group.h"
 #include "dist/network.h"
-#include "gpu/plugin.h"
 
 namespace kedge::dist {
 namespace {
@@ -165,8 +165,8 @@ std::string describe_gpu(const MeetingOptions& options) {
   if (options.transport == Transport::Gloo || !options.why_no_gpu.empty()) {
     return "!" + options.why_no_gpu;
   }
-  const auto version = gpu::plugin()->nccl_version();
-  return version ? fmt::format("{} {}", host_name(), gpu::plugin()->device_id())
+  const auto version = device::plugin()->nccl_version();
+  return version ? fmt::format("{} {}", host_name(), device::plugin()->device_id())
                  : "!" + version.error().message;
 }
 

@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
+#include "device/plugin.h"
 #include "dist/meeting.h"
 #include "dist/rank_threads.h"
-#include "gpu/plugin.h"
 
 namespace kedge::dist {
 namespace {
@@ -12,21 +12,21 @@ namespace {
 MeetingOptions one_rank(Transport transport) {
   MeetingOptions options = meeting_of(0, 1, 0);
   options.transport = transport;
-  options.why_no_gpu = gpu::plugin() == nullptr ? gpu::why_missing() : "";
+  options.why_no_gpu = device::plugin() == nullptr ? device::why_missing() : "";
   return options;
 }
 
 class NcclOnGpu : public testing::Test {
  protected:
   void SetUp() override {
-    gpu::open();
-    if (gpu::plugin() == nullptr) {
-      GTEST_SKIP() << gpu::why_missing();
+    device::open();
+    if (device::plugin() == nullptr) {
+      GTEST_SKIP() << device::why_missing();
     }
     auto group = meet(one_rank(Transport::Nccl));
     ASSERT_TRUE(group) << group.error().message;
     group_ = std::move(*group);
-    gpu::plugin()->leave_default_stream();
+    device::plugin()->leave_default_stream();
   }
 
   std::unique_ptr<ProcessGroup> group_;
@@ -81,7 +81,7 @@ TEST_F(NcclOnGpu, a_sum_can_be_part_of_a_recorded_step) {
     values.add_(1);
   };
   work();  // once as it comes: NCCL connects with its first call
-  const auto graph = gpu::plugin()->record(work);
+  const auto graph = device::plugin()->record(work);
   EXPECT_EQ(values[0].item<float>(), 3);
   graph->replay();
   graph->replay();

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "core/units.h"
-#include "train/device.h"
-#include "train/precision.h"
+#include "device/device.h"
+#include "device/precision.h"
 
 namespace kedge::train {
 
@@ -17,8 +17,8 @@ void say_facts(Reporter& reporter, const config::Config& config, const Setup& se
   }
   const std::int64_t all = nn::count_parameters(*setup.model);
   reporter.say(fmt::format("run      {} ({})", run.name(), run.path().string()));
-  reporter.say(
-      fmt::format("device   {}, {}", describe_device(setup.device), name_of(setup.precision)));
+  reporter.say(fmt::format("device   {}, {}", device::describe_device(setup.device),
+                           name_of(setup.precision)));
   reporter.say(fmt::format("data     {}: {} training, {} validation samples", config.data.name,
                            render_grouped(static_cast<std::uint64_t>(setup.data.train->size())),
                            render_grouped(static_cast<std::uint64_t>(val_size))));

@@ -14,9 +14,9 @@
 
 #include "checkpoint/tensor_file.h"
 #include "core/log.h"
-#include "gpu/plugin.h"
+#include "device/device.h"
+#include "device/plugin.h"
 #include "nn/model.h"
-#include "train/device.h"
 #include "train/evaluate.h"
 #include "train/saved_model.h"
 #include "train/torch_guard.h"
@@ -188,7 +188,7 @@ Result<void> ensemble(const EnsembleOptions& options) {
 }  // namespace
 
 Result<void> run_ensemble(const EnsembleOptions& options) {
-  gpu::open();
+  device::open();
   return catch_torch([&] { return ensemble(options); });
 }
 

@@ -13,9 +13,9 @@
 #include "checkpoint/storage.h"
 #include "core/log.h"
 #include "core/stopwatch.h"
-#include "gpu/plugin.h"
+#include "device/device.h"
+#include "device/plugin.h"
 #include "nn/model.h"
-#include "train/device.h"
 #include "train/saved_model.h"
 #include "train/setup.h"
 #include "train/torch_guard.h"
@@ -165,7 +165,7 @@ void print_text(const Sizes& sizes, const config::Config& config,
 
 Result<void> run_estimate(const config::LoadedConfig& config, const EstimateOptions& options) {
   return catch_torch([&]() -> Result<void> {
-    gpu::open();
+    device::open();
     const auto setup = KEDGE_TRY(make_setup(*config, dist::make_single_process_group()));
     Sizes sizes;
     sizes.parameters = static_cast<std::uint64_t>(nn::count_parameters(*setup->model));

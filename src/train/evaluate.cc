@@ -6,12 +6,12 @@
 #include <fmt/ranges.h>
 
 #include "core/log.h"
-#include "gpu/plugin.h"
+#include "device/device.h"
+#include "device/plugin.h"
+#include "device/precision.h"
 #include "nn/loss.h"
 #include "train/class_report.h"
-#include "train/device.h"
 #include "train/evaluator.h"
-#include "train/precision.h"
 #include "train/saved_model.h"
 #include "train/torch_guard.h"
 
@@ -85,8 +85,8 @@ Result<void> evaluate(const EvaluateOptions& options) {
 Result<Measured> measure_model(nn::Model& model, const SavedModel& saved, bool on_train_part) {
   const config::Config& config = *saved.config;
   apply_compute_settings(config);
-  const at::Device device = KEDGE_TRY(choose_device(config.train.device));
-  const auto precision = resolve_precision(config.train.precision, device);
+  const at::Device device = KEDGE_TRY(device::choose_device(config.train.device));
+  const auto precision = device::resolve_precision(config.train.precision, device);
   model.to(device);
 
   const data::TrainVal parts = KEDGE_TRY(data::open_data(config.data));
@@ -109,14 +109,14 @@ Result<Measured> measure_model(nn::Model& model, const SavedModel& saved, bool o
   const auto loss = KEDGE_TRY(nn::Losses::make("loss", config.loss.name, config.loss));
   Evaluator evaluator(
       loader, make_inputs, *loss, saved.preparation,
-      {.device = device, .autocast = autocast_type(precision), .with_confusion = true});
+      {.device = device, .autocast = device::autocast_type(precision), .with_confusion = true});
   const auto group = dist::make_single_process_group();
   return Measured{KEDGE_TRY(evaluator.run(model, on_train_part ? "train/" : "val/", *group)),
                   static_cast<std::int64_t>(dataset->size())};
 }
 
 Result<void> run_evaluate(const EvaluateOptions& options) {
-  gpu::open();
+  device::open();
   return catch_torch([&] { return evaluate(options); });
 }
 

@@ -6,7 +6,7 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include "train/precision.h"
+#include "device/precision.h"
 
 namespace kedge::train {
 namespace {
@@ -38,7 +38,7 @@ at::Tensor Evaluator::measure(nn::Model& model) {
   at::Tensor scores;
   at::Tensor loss;
   {
-    const Autocast autocast(options_.device, options_.autocast);
+    const device::Autocast autocast(options_.device, options_.autocast);
     scores = model.forward(inputs.x);
     loss = loss_(scores, inputs.y);
   }

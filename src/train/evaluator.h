@@ -12,13 +12,13 @@
 #include "config/config.h"
 #include "core/result.h"
 #include "data/loader.h"
+#include "device/step_graphs.h"
 #include "dist/process_group.h"
 #include "nn/loss.h"
 #include "nn/model.h"
 #include "train/inputs.h"
 #include "train/meters.h"
 #include "train/session.h"
-#include "train/step_graphs.h"
 
 namespace kedge::train {
 
@@ -44,7 +44,7 @@ class Evaluator {
     std::optional<at::ScalarType> autocast = {};
     bool with_confusion = false;
     std::int64_t prediction_count = 0;
-    gpu::Plugin* recorder = nullptr;  // records what is done for a batch; null: nothing does
+    device::Plugin* recorder = nullptr;  // records what is done for a batch; null: nothing does
     // Asked after each batch: a reason to give up (the result is then Interrupted, with it).
     std::function<std::optional<std::string>()> should_stop = {};
   };
@@ -67,7 +67,7 @@ class Evaluator {
   const Preparation& preparation_;
   Options options_;
   Meters meters_;  // recorded work adds to these very tensors
-  StepGraphs graphs_;
+  device::StepGraphs graphs_;
 };
 
 }  // namespace kedge::train

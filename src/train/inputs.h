@@ -17,7 +17,7 @@
 
 #include "data/loader.h"
 #include "data/placement.h"
-#include "gpu/place_images.h"
+#include "kernels/place_images.h"
 #include "train/resident.h"
 
 namespace kedge::train {
@@ -41,7 +41,7 @@ class InputMaker {
     bool channels_last = true;
     // The set that placed batches are cut from; must outlive the maker. On a GPU, how to cut.
     const Resident* resident = nullptr;
-    gpu::PlaceImages* place = nullptr;
+    kernels::PlaceImages* place = nullptr;
   };
 
   InputMaker(const Normalise& normalise, Options options);

@@ -6,7 +6,7 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include "gpu/fused.h"
+#include "kernels/fused.h"
 
 namespace kedge::train {
 namespace {
@@ -32,7 +32,7 @@ void Meters::reset() {
 }
 
 bool Meters::can_count_in_one(const at::Tensor& loss, const at::Tensor& scores) const {
-  return gpu::score_kernels() != nullptr && options_.classes > 0 && !options_.with_confusion &&
+  return kernels::score_kernels() != nullptr && options_.classes > 0 && !options_.with_confusion &&
          scores.is_cuda() && scores.scalar_type() == at::kBFloat16 && scores.is_contiguous() &&
          loss.scalar_type() == at::kFloat;
 }
@@ -40,8 +40,8 @@ bool Meters::can_count_in_one(const at::Tensor& loss, const at::Tensor& scores) 
 void Meters::add(const at::Tensor& loss, const at::Tensor& scores, const at::Tensor& labels) {
   const torch::NoGradGuard no_grad;
   if (can_count_in_one(loss, scores)) {
-    gpu::count_hits(*gpu::score_kernels(), {.scores = scores, .labels = labels, .loss = loss},
-                    sums_);
+    kernels::count_hits(*kernels::score_kernels(),
+                        {.scores = scores, .labels = labels, .loss = loss}, sums_);
     return;
   }
   const auto count = static_cast<double>(labels.numel());

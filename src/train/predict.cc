@@ -12,9 +12,9 @@
 #include "core/progress.h"
 #include "core/units.h"
 #include "data/decode.h"
-#include "gpu/plugin.h"
-#include "train/device.h"
-#include "train/precision.h"
+#include "device/device.h"
+#include "device/plugin.h"
+#include "device/precision.h"
 #include "train/predict_items.h"
 #include "train/row_file.h"
 #include "train/row_origin.h"
@@ -137,7 +137,8 @@ class Predictor {
   Predictor(SavedModel& saved, at::Device device, data::Pipeline pipeline, std::int64_t top_k)
       : saved_(saved),
         device_(device),
-        autocast_(autocast_type(resolve_precision(saved.config->train.precision, device))),
+        autocast_(device::autocast_type(
+            device::resolve_precision(saved.config->train.precision, device))),
         pipeline_(std::move(pipeline)),
         make_inputs_(saved.preparation.normalise, {.device = device}),
         top_k_(top_k) {}
@@ -200,7 +201,7 @@ class Predictor {
   }
 
   std::pair<at::Tensor, at::Tensor> top_scores(const at::Tensor& x) {
-    const Autocast autocast(device_, autocast_);
+    const device::Autocast autocast(device_, autocast_);
     const at::Tensor shares = saved_.model->forward(x).to(at::kFloat).softmax(1);
     const auto [score, index] = shares.topk(std::min(top_k_, shares.size(1)), 1);
     return {score.cpu(), index.cpu()};
@@ -229,7 +230,7 @@ class Predictor {
     double sum = 0;
     for (std::int64_t start = 0; start + 1 < size; start += context) {
       const std::int64_t end = std::min(start + context, size - 1);
-      const Autocast autocast(device_, autocast_);
+      const device::Autocast autocast(device_, autocast_);
       const at::Tensor scores = saved_.model->forward(all.slice(0, start, end).unsqueeze(0));
       sum += at::cross_entropy_loss(scores.squeeze(0).to(at::kFloat),
                                     all.slice(0, start + 1, end + 1), {}, at::Reduction::Sum)
@@ -303,7 +304,7 @@ Result<void> predict(const PredictOptions& options) {
   KEDGE_TRY(check_options(options));
   SavedModel saved = KEDGE_TRY(load_saved_model(options.model, options.overrides));
   apply_compute_settings(*saved.config);
-  const at::Device device = KEDGE_TRY(choose_device(saved.config->train.device));
+  const at::Device device = KEDGE_TRY(device::choose_device(saved.config->train.device));
   saved.model->to(device);
   const bool is_language = saved.preparation.task.is_language();
   const auto items = KEDGE_TRY(list_items(options.input, is_language));
@@ -344,7 +345,7 @@ Result<void> predict(const PredictOptions& options) {
 }  // namespace
 
 Result<void> run_predict(const PredictOptions& options) {
-  gpu::open();
+  device::open();
   return catch_torch([&] { return predict(options); });
 }
 

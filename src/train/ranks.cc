@@ -14,8 +14,8 @@
 #include <torch/types.h>
 
 #include "core/stopwatch.h"
+#include "device/plugin.h"
 #include "dist/meeting.h"
-#include "gpu/plugin.h"
 #include "nn/norm_sync.h"
 #include "ranks/rank_board.h"
 #include "ranks/rank_place.h"
@@ -52,7 +52,7 @@ std::string why_no_gpu(const config::Config& config) {
   if (config.train.device == config::DeviceChoice::Cpu) {
     return "train.device is cpu";
   }
-  return gpu::plugin() == nullptr ? gpu::why_missing() : "";
+  return device::plugin() == nullptr ? device::why_missing() : "";
 }
 
 // Ranks with different configs would train on without a word and come to nothing.

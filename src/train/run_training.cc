@@ -13,7 +13,9 @@
 #include "core/log.h"
 #include "core/signals.h"
 #include "core/units.h"
-#include "gpu/plugin.h"
+#include "device/device.h"
+#include "device/plugin.h"
+#include "device/precision.h"
 #include "nn/dropout.h"
 #include "ranks/rank_board.h"
 #include "ranks/rank_notes.h"
@@ -21,8 +23,6 @@
 #include "ranks/rank_supervisor.h"
 #include "train/announce.h"
 #include "train/checkpoints.h"
-#include "train/device.h"
-#include "train/precision.h"
 #include "train/ranks.h"
 #include "train/replicas.h"
 #include "train/resumption.h"
@@ -61,7 +61,7 @@ track::WhichCheckpoints which_checkpoints(config::SentCheckpoints choice) {
 track::RunStart run_start(const config::LoadedConfig& config, const Setup& setup,
                           const TrainingOptions& options) {
   nlohmann::json environment = track::collect_environment(options.argc, options.argv);
-  environment["device"] = device_facts(setup.device);
+  environment["device"] = device::device_facts(setup.device);
   environment["libtorch"] = TORCH_VERSION;
   const config::RunConfig& run = config->run;
   return {.dir = config->track.dir,
@@ -143,14 +143,14 @@ Result<void> train_in_run(const config::LoadedConfig& config, Setup& setup, trac
   const SimulatedCrash crash(KEDGE_TRY(config::parse_crash(config->train.simulate_crash)), run.id(),
                              run.attempt());
   std::unique_ptr<Checkpoints> checkpoints;
-  gpu::Plugin* const recorder =
-      setup.device.is_cuda() ? gpu::plugin() : start.options.host_recorder;
+  device::Plugin* const recorder =
+      setup.device.is_cuda() ? device::plugin() : start.options.host_recorder;
   std::optional<Evaluator> evaluator;
   if (setup.val_loader) {
     evaluator.emplace(
         *setup.val_loader, *setup.make_val_inputs, *setup.loss, setup.preparation,
         Evaluator::Options{.device = setup.device,
-                           .autocast = autocast_type(setup.precision),
+                           .autocast = device::autocast_type(setup.precision),
                            .with_confusion = config->track.confusion,
                            .prediction_count = config->track.predictions,
                            .recorder = config->train.graph ? recorder : nullptr,
@@ -226,7 +226,7 @@ Result<void> train_in_run(const config::LoadedConfig& config, Setup& setup, trac
   }
   const TrainSummary summary = KEDGE_TRY(trained);
   checkpoints->clear_fast_folder();
-  const std::uint64_t peak_bytes = peak_memory_bytes(setup.device);
+  const std::uint64_t peak_bytes = device::peak_memory_bytes(setup.device);
   if (const std::string saves = checkpoints->summary(); !saves.empty()) {
     reporter->say("saved    " + saves);
   }
@@ -257,7 +257,7 @@ Result<void> train_as_rank(const config::LoadedConfig& config, const TrainingOpt
   KEDGE_TRY(check_checkpoint_name(*config));
   const StopSignals signals;
   const auto place = KEDGE_TRY(ranks::find_rank_place(ranks::find_environment_variable));
-  gpu::open(place ? place->local_rank : 0);
+  device::open(place ? place->local_rank : 0);
   auto group = KEDGE_TRY(join_ranks(config));
   RunPlan plan;
   if (group->is_first()) {

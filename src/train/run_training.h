@@ -11,7 +11,7 @@
 #include "core/file.h"
 #include "core/result.h"
 #include "core/time_limit.h"
-#include "gpu/plugin.h"
+#include "device/plugin.h"
 
 namespace kedge::train {
 
@@ -25,7 +25,7 @@ struct TrainingOptions {
   std::set<std::string> dropped = {};
   Path restored_copy = {};  // where to write what was restored, before training; empty: nowhere
   bool find_waits = false;  // tell which operations make a step wait for the device
-  gpu::Plugin* host_recorder = nullptr;  // on a CPU, to try what a GPU would record
+  device::Plugin* host_recorder = nullptr;  // on a CPU, to try what a GPU would record
 };
 
 // Makes everything the config names, or goes on with an unfinished run of it; trains, and leaves

@@ -9,13 +9,13 @@
 #include "core/log.h"
 #include "core/units.h"
 #include "data/decode.h"
-#include "gpu/fused.h"
-#include "gpu/jpeg.h"
-#include "gpu/plugin.h"
+#include "device/device.h"
+#include "device/plugin.h"
+#include "device/precision.h"
+#include "kernels/fused.h"
+#include "kernels/jpeg.h"
 #include "nn/weights.h"
-#include "train/device.h"
 #include "train/first_image.h"
-#include "train/precision.h"
 #include "train/random_state.h"
 #include "train/saved_model.h"
 
@@ -134,17 +134,17 @@ Result<std::optional<std::string>> try_resident(const config::Config& config, Se
     return "data.on_error is skip: samples that cannot be decoded are found as they come";
   }
   if (setup.device.is_cuda()) {
-    if (gpu::plugin() == nullptr) {
-      return gpu::why_missing();
+    if (device::plugin() == nullptr) {
+      return device::why_missing();
     }
-    setup.place_images = KEDGE_TRY(gpu::PlaceImages::make(*gpu::plugin()));
+    setup.place_images = KEDGE_TRY(kernels::PlaceImages::make(*device::plugin()));
   }
   const auto samples =
       static_cast<double>(setup.data.train->size() + (has_val ? setup.data.val->size() : 0));
   const double needed =
       samples * static_cast<double>(setup.preparation.task.height * setup.preparation.task.width *
                                     setup.preparation.task.channels);
-  const double room = kResidentShare * static_cast<double>(free_memory_bytes(setup.device));
+  const double room = kResidentShare * static_cast<double>(device::free_memory_bytes(setup.device));
   if (needed > room && !config.loader.resident.value_or(false)) {
     return fmt::format("they take {} and a quarter of the device's free memory is {}",
                        render_bytes({static_cast<std::uint64_t>(needed)}),
@@ -181,15 +181,16 @@ void find_jpeg_decoder(const config::Config& config, Setup& setup) {
   const bool is_wanted = config.loader.nvjpeg.value_or(workers <= kMostHelped) &&
                          setup.device.is_cuda() && !setup.train_resident &&
                          data::is_jpeg_name(setup.data.train->name(0));
-  if (!is_wanted || gpu::plugin() == nullptr || !gpu::install_jpeg_decoder(*gpu::plugin())) {
+  if (!is_wanted || device::plugin() == nullptr ||
+      !kernels::install_jpeg_decoder(*device::plugin())) {
     return;
   }
-  setup.jpeg_decoder = "nvJPEG " + gpu::plugin()->jpeg_version().value_or("");
+  setup.jpeg_decoder = "nvJPEG " + device::plugin()->jpeg_version().value_or("");
 }
 
 void make_input_makers(const config::Config& config, Setup& setup) {
   InputMaker::Options options{.device = setup.device,
-                              .type = input_type(setup.precision),
+                              .type = device::input_type(setup.precision),
                               .channels_last = config.train.channels_last,
                               .place = setup.place_images ? &*setup.place_images : nullptr};
   // Autocast would convert what goes into the first layer; a TorchScript file may do more with it.
@@ -273,14 +274,14 @@ Result<std::unique_ptr<Setup>> make_setup(const config::Config& config,
   auto setup = std::make_unique<Setup>();
   setup->group = std::move(group);
   apply_compute_settings(config);
-  setup->device = KEDGE_TRY(choose_device(config.train.device));
-  if (setup->device.is_cuda() && gpu::plugin() != nullptr) {
-    gpu::plugin()->leave_default_stream();
+  setup->device = KEDGE_TRY(device::choose_device(config.train.device));
+  if (setup->device.is_cuda() && device::plugin() != nullptr) {
+    device::plugin()->leave_default_stream();
     if (config.train.fused) {
-      KEDGE_TRY(gpu::install_fused_ops(*gpu::plugin()));
+      KEDGE_TRY(kernels::install_fused_ops(*device::plugin()));
     }
   }
-  setup->precision = resolve_precision(config.train.precision, setup->device);
+  setup->precision = device::resolve_precision(config.train.precision, setup->device);
   setup->train_pipeline = KEDGE_TRY(data::Pipeline::parse(config.transform.train));
   setup->eval_pipeline = KEDGE_TRY(data::Pipeline::parse(config.transform.eval));
   setup->loss = KEDGE_TRY(nn::Losses::make("loss", config.loss.name, config.loss));

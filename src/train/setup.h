@@ -13,7 +13,7 @@
 #include "data/loader.h"
 #include "data/pipeline.h"
 #include "dist/process_group.h"
-#include "gpu/place_images.h"
+#include "kernels/place_images.h"
 #include "nn/loss.h"
 #include "nn/model.h"
 #include "train/inputs.h"
@@ -36,7 +36,7 @@ struct Setup {
   std::unique_ptr<Optimizer> optimizer;
   std::unique_ptr<data::Loader> train_loader;
   std::unique_ptr<data::Loader> val_loader;
-  std::optional<gpu::PlaceImages> place_images;
+  std::optional<kernels::PlaceImages> place_images;
   std::optional<Resident> train_resident;  // where the images are on the device
   std::optional<Resident> val_resident;
   std::string jpeg_decoder;  // "nvJPEG 13.0"; empty: libjpeg

@@ -3,8 +3,8 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
+#include "device/device.h"
 #include "nn/tensor_view.h"
-#include "train/device.h"
 
 namespace kedge::train {
 
@@ -31,7 +31,7 @@ std::vector<checkpoint::Part> Staging::copy(const std::vector<TensorGroup>& grou
     parts.push_back(std::move(part));
   }
   buffers_.resize(used);
-  synchronize(device_);
+  device::synchronize(device_);
   return parts;
 }
 

@@ -14,7 +14,7 @@
 #include <torch/script.h>
 
 #include "core/scratch_folder.h"
-#include "gpu/plugin.h"
+#include "device/plugin.h"
 #include "nn/loss.h"
 #include "nn/model.h"
 #include "train/optimizer.h"
@@ -28,12 +28,12 @@ namespace {
 using testing::IsEmpty;
 
 // Does the work of a step once, when it is recorded, and notes what it reads back.
-class StrictRecorder : public gpu::Plugin {
+class StrictRecorder : public device::Plugin {
  public:
   void leave_default_stream() override {}
 
-  std::unique_ptr<gpu::Graph> record(const std::function<void()>& work) override {
-    class Done : public gpu::Graph {
+  std::unique_ptr<device::Graph> record(const std::function<void()>& work) override {
+    class Done : public device::Graph {
      public:
       void replay() override {}
     };
@@ -48,7 +48,7 @@ class StrictRecorder : public gpu::Plugin {
 
   Result<std::string> compile(const std::string&, const std::string&) override { return ""; }
 
-  Result<std::unique_ptr<gpu::Kernel>> load(const std::string&, const std::string&) override {
+  Result<std::unique_ptr<device::Kernel>> load(const std::string&, const std::string&) override {
     return fail(ErrorKind::Unavailable, "no kernels here");
   }
 

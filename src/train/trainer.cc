@@ -8,8 +8,8 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
+#include "device/device.h"
 #include "ranks/rank_board.h"
-#include "train/device.h"
 #include "train/gradients.h"
 #include "train/nonfinite.h"
 
@@ -141,7 +141,7 @@ Result<void> Trainer::train_epoch() {
     parts_.reporter.advance(state_.batch, items, shown_loss_);
   }
   KEDGE_TRY(take_logged_loss());
-  synchronize(parts_.device);
+  device::synchronize(parts_.device);
   parts_.reporter.end_bar();
   return {};
 }

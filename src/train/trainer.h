@@ -16,6 +16,7 @@
 #include "core/result.h"
 #include "core/stopwatch.h"
 #include "data/loader.h"
+#include "device/step_graphs.h"
 #include "dist/process_group.h"
 #include "nn/loss.h"
 #include "nn/model.h"
@@ -36,7 +37,6 @@
 #include "train/schedule.h"
 #include "train/session.h"
 #include "train/simulated_crash.h"
-#include "train/step_graphs.h"
 #include "train/stop_rule.h"
 #include "train/trainer_state.h"
 #include "train/waits.h"
@@ -63,8 +63,8 @@ struct TrainerParts {
   std::string data_digest;
   const StopRule& stop;
   const SimulatedCrash& crash;
-  gpu::Plugin* recorder = nullptr;  // records steps; null: nothing does
-  Waits* waits = nullptr;           // watches the device's part of each step
+  device::Plugin* recorder = nullptr;  // records steps; null: nothing does
+  Waits* waits = nullptr;              // watches the device's part of each step
 };
 
 struct TrainSummary {
@@ -187,7 +187,7 @@ class Trainer {
   Stopwatch epoch_watch_;
   double epoch_seconds_before_ = 0;  // of this epoch, in earlier attempts
   Metrics last_metrics_;
-  StepGraphs graphs_;
+  device::StepGraphs graphs_;
 };
 
 // What can be dropped from a state on purpose.

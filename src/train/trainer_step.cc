@@ -6,10 +6,10 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
+#include "device/precision.h"
 #include "train/gradients.h"
 #include "train/histogram.h"
 #include "train/nonfinite.h"
-#include "train/precision.h"
 #include "train/trainer.h"
 
 namespace kedge::train {
@@ -25,7 +25,7 @@ std::optional<std::string> Trainer::why_not_recorded() const {
     return "";
   }
   if (parts_.recorder == nullptr) {
-    return gpu::why_missing();
+    return device::why_missing();
   }
   if (!parts_.optimizer.can_record()) {
     return fmt::format("optimizer {} counts its steps on the host", config_.optimizer.name);
@@ -112,7 +112,7 @@ at::Tensor Trainer::learn_on_device(std::int64_t group_size, bool is_last_of_gro
 }
 
 at::Tensor Trainer::compute_loss(const Inputs& inputs) {
-  const Autocast autocast(parts_.device, autocast_type(parts_.precision));
+  const device::Autocast autocast(parts_.device, device::autocast_type(parts_.precision));
   if (config_.train.mixup > 0) {
     return mixed_loss(inputs);
   }

@@ -13,7 +13,7 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/types.h>
 
-#include "gpu/plugin.h"
+#include "device/plugin.h"
 #include "ranks/rank_board.h"
 
 namespace kedge::dist {
@@ -131,7 +131,7 @@ class BackendGroup : public ProcessGroup {
 
   std::unique_ptr<Work> start_sum(const at::Tensor& tensor, ranks::Collective what) override {
     return exchange(what, [&] {
-      if (gpu::DeviceGroup* gpus = gpus_for(tensor)) {
+      if (device::DeviceGroup* gpus = gpus_for(tensor)) {
         return wrap(gpus->sum(tensor), what);
       }
       std::vector<at::Tensor> tensors = {tensor};
@@ -143,7 +143,7 @@ class BackendGroup : public ProcessGroup {
     const Waiting waiting;
     constexpr auto kWhat = ranks::Collective::Broadcast;
     exchange(kWhat, [&] {
-      if (gpu::DeviceGroup* gpus = gpus_for(tensor)) {
+      if (device::DeviceGroup* gpus = gpus_for(tensor)) {
         return wrap(gpus->broadcast(tensor, static_cast<int>(root)), kWhat);
       }
       std::vector<at::Tensor> tensors = {tensor};
@@ -161,7 +161,7 @@ class BackendGroup : public ProcessGroup {
     at::Tensor all = torch::empty(shape, tensor.options());
     std::vector<std::vector<at::Tensor>> rows = {all.unbind()};
     exchange(kWhat, [&] {
-      if (gpu::DeviceGroup* gpus = gpus_for(tensor)) {
+      if (device::DeviceGroup* gpus = gpus_for(tensor)) {
         return wrap(gpus->gather(tensor.contiguous(), all), kWhat);
       }
       std::vector<at::Tensor> inputs = {tensor};
@@ -188,7 +188,7 @@ class BackendGroup : public ProcessGroup {
  private:
   // Null: through the host. The GPUs meet when the first of their tensors is to travel, because
   // most twins have none.
-  gpu::DeviceGroup* gpus_for(const at::Tensor& tensor) {
+  device::DeviceGroup* gpus_for(const at::Tensor& tensor) {
     if (!origin_.has_nccl || !tensor.is_cuda()) {
       return nullptr;
     }
@@ -198,10 +198,10 @@ class BackendGroup : public ProcessGroup {
     return gpus_.get();
   }
 
-  std::unique_ptr<gpu::DeviceGroup> join_gpus() {
-    gpu::Plugin& plugin = *gpu::plugin();
+  std::unique_ptr<device::DeviceGroup> join_gpus() {
+    device::Plugin& plugin = *device::plugin();
     const std::string key = "nccl/" + name_;
-    gpu::DeviceGroupPlace place{.id = "", .rank = origin_.rank, .size = origin_.size};
+    device::DeviceGroupPlace place{.id = "", .rank = origin_.rank, .size = origin_.size};
     if (origin_.rank == 0) {
       place.id = value_of(plugin.make_group_id());
       origin_.store->set(key, std::vector<std::uint8_t>(place.id.begin(), place.id.end()));
@@ -223,7 +223,7 @@ class BackendGroup : public ProcessGroup {
   Origin origin_;
   std::string name_;
   c10::intrusive_ptr<c10d::Backend> gloo_;
-  std::unique_ptr<gpu::DeviceGroup> gpus_;
+  std::unique_ptr<device::DeviceGroup> gpus_;
 };
 
 }  // namespace

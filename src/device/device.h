@@ -1,0 +1,36 @@
+// The device a training runs on, and what it can do. CUDA is opened at run time: the same binary
+// runs on machines with and without it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <c10/core/Device.h>
+#include <c10/core/ScalarType.h>
+#include <nlohmann/json.hpp>
+
+#include "config/train_config.h"
+#include "core/result.h"
+
+namespace kedge::device {
+
+// The device, with a word to the user when a GPU was hoped for and is not there.
+Result<c10::Device> choose_device(config::DeviceChoice choice);
+
+// "NVIDIA H200, 139.8 GiB, compute capability 9.0" or the CPU's name and cores.
+std::string describe_device(c10::Device device);
+nlohmann::json device_facts(c10::Device device);
+
+// The precision that `auto` stands for on this device, and a warning where a wish cannot be met.
+config::Precision resolve_precision(config::Precision wish, c10::Device device);
+
+// Most memory used so far: of the GPU's allocator, or the process's resident set.
+std::uint64_t peak_memory_bytes(c10::Device device);
+
+// What is free: of the GPU, or of the machine.
+std::uint64_t free_memory_bytes(c10::Device device);
+
+// Waits until the device has done all it was given.
+void synchronize(c10::Device device);
+
+}  // namespace kedge::device

@@ -1,0 +1,59 @@
+// StepGraphs does the device work of a training step, or of a batch of the validation: as it comes
+// the first times, recorded then, and replayed with one launch from there on. What is recorded is
+// exact: the same kernels with the same numbers, and each step is done once.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <ATen/core/Tensor.h>
+
+#include "device/plugin.h"
+
+namespace kedge::device {
+
+class StepGraphs {
+ public:
+  // Steps with equal keys do the same work on the same memory.
+  struct Key {
+    const void* inputs = nullptr;
+    std::int64_t count = 0;       // samples
+    std::int64_t group_size = 1;  // batches whose gradients make one step
+    bool is_last_of_group = true;
+    double share = 1;  // of the samples of all ranks
+
+    auto operator<=>(const Key&) const = default;
+  };
+
+  // Nothing is recorded without a plugin. `what` is what the user knows the work as.
+  explicit StepGraphs(device::Plugin* plugin, std::string what = "steps")
+      : plugin_(plugin), what_(std::move(what)) {}
+
+  bool is_on() const { return plugin_ != nullptr; }
+
+  // What `work` returns: a tensor that each replay fills anew. A step that cannot be recorded is
+  // done as it comes, now and from now on, after `undo` has cleared what the attempt left on the
+  // host; the user is told why.
+  at::Tensor run(const Key& key, const std::function<at::Tensor()>& work,
+                 const std::function<void()>& undo);
+
+ private:
+  struct Recording {
+    std::int64_t seen = 0;
+    std::unique_ptr<device::Graph> graph;
+    at::Tensor result;
+  };
+
+  void record(Recording& recording, const std::function<at::Tensor()>& work);
+
+  device::Plugin* plugin_;
+  std::string what_;
+  std::map<Key, Recording> recordings_;
+};
+
+}  // namespace kedge::device

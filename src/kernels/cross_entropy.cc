@@ -1,0 +1,264 @@
+#include "kernels/cross_entropy.h"
+
+#include <cstdint>
+
+#include <torch/csrc/autograd/custom_function.h>
+#include <torch/types.h>
+#include <torch/utils.h>
+
+#include "kernels/internal/cuda_source.h"
+#include "kernels/internal/kernel_cache.h"
+
+namespace kedge::kernels {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+constexpr unsigned kCrossEntropyThreads = 256;
+
+// A block takes a row. The log of the sum of exponentials is kept per thread as (largest, sum of
+// exp(score - largest)), and two such pairs add up to one.
+constexpr char kCrossEntropySource[] = R"cuda(
+constexpr int kThreads = 256;
+constexpr float kLowest = -3.4e38f;  // below every score that bfloat16 can hold, but infinity
+
+struct Peak {
+  float largest;
+  float sum;
+};
+
+__device__ __forceinline__ Peak merge(Peak a, Peak b) {
+  const float largest = fmaxf(a.largest, b.largest);
+  return {largest, a.sum * __expf(a.largest - largest) + b.sum * __expf(b.largest - largest)};
+}
+
+__device__ __forceinline__ float sum_of_block(float value, float* shared) {
+  value = sum_of_warp(value);
+  if (threadIdx.x % 32 == 0) {
+    shared[threadIdx.x / 32] = value;
+  }
+  __syncthreads();
+  float all = 0;
+  for (int warp = 0; warp < blockDim.x / 32; ++warp) {
+    all += shared[warp];
+  }
+  __syncthreads();
+  return all;
+}
+
+// Calls `use` with each score of the row that is this thread's, eight at a time where they lie so.
+template <typename Use>
+__device__ __forceinline__ void for_scores(const bfloat16* row, int64 classes, Use use) {
+  if (classes % 8 == 0) {
+    for (int64 i = threadIdx.x * 8; i < classes; i += kThreads * 8) {
+      const uint4 raw = *reinterpret_cast<const uint4*>(row + i);
+      const unsigned words[4] = {raw.x, raw.y, raw.z, raw.w};
+#pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        use(i + 2 * k, __uint_as_float(words[k] << 16));
+        use(i + 2 * k + 1, __uint_as_float(words[k] & 0xffff0000u));
+      }
+    }
+  } else {
+    for (int64 i = threadIdx.x; i < classes; i += kThreads) {
+      use(i, to_float(row[i]));
+    }
+  }
+}
+
+// facts: per row the log-sum-exp and the loss. Rows with a target below 0 lose nothing.
+extern "C" __global__ void __launch_bounds__(256)
+rows(const bfloat16* scores, const int64* targets, int64 classes, float smoothing, float* facts) {
+  __shared__ Peak peaks[8];
+  __shared__ float shared[8];
+  const bfloat16* row = scores + blockIdx.x * classes;
+  const int64 target = targets[blockIdx.x];
+  Peak peak = {kLowest, 0.0f};
+  float total = 0;
+  for_scores(row, classes, [&](int64, float score) {
+    if (score > peak.largest) {
+      peak.sum = peak.sum * __expf(peak.largest - score) + 1.0f;
+      peak.largest = score;
+    } else {
+      peak.sum += __expf(score - peak.largest);
+    }
+    total += score;
+  });
+  for (int offset = 16; offset > 0; offset /= 2) {
+    peak = merge(peak, {__shfl_xor_sync(0xffffffffu, peak.largest, offset),
+                        __shfl_xor_sync(0xffffffffu, peak.sum, offset)});
+  }
+  if (threadIdx.x % 32 == 0) {
+    peaks[threadIdx.x / 32] = peak;
+  }
+  const float mean_score = smoothing == 0.0f ? 0.0f : sum_of_block(total, shared) / classes;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    Peak all = peaks[0];
+    for (int warp = 1; warp < 8; ++warp) {
+      all = merge(all, peaks[warp]);
+    }
+    const float log_sum = all.largest + logf(all.sum);
+    facts[2 * blockIdx.x] = log_sum;
+    facts[2 * blockIdx.x + 1] =
+        target < 0 ? 0.0f
+                   : log_sum - (1.0f - smoothing) * to_float(row[target]) - smoothing * mean_score;
+  }
+}
+
+// result: the mean over the rows that count, and one over their number.
+extern "C" __global__ void __launch_bounds__(1024)
+mean(const float* facts, const int64* targets, int64 count, float* result) {
+  __shared__ float shared[32];
+  float loss = 0;
+  float counted = 0;
+  for (int64 i = threadIdx.x; i < count; i += blockDim.x) {
+    loss += facts[2 * i + 1];
+    counted += targets[i] < 0 ? 0.0f : 1.0f;
+  }
+  loss = sum_of_block(loss, shared);
+  counted = sum_of_block(counted, shared);
+  if (threadIdx.x == 0) {
+    result[0] = loss / counted;
+    result[1] = 1.0f / counted;
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(256)
+gradient(const bfloat16* scores, const int64* targets, int64 classes, float smoothing,
+         const float* facts, const float* result, const float* upstream, bfloat16* out) {
+  const int64 start = blockIdx.x * classes;
+  const int64 target = targets[blockIdx.x];
+  const float factor = target < 0 ? 0.0f : *upstream * result[1];
+  const float log_sum = facts[2 * blockIdx.x];
+  const float spread = smoothing / classes;
+  const auto change = [&](int64 i, float score) {
+    const float wanted = spread + (i == target ? 1.0f - smoothing : 0.0f);
+    return factor * (__expf(score - log_sum) - wanted);
+  };
+  if (classes % 8 == 0) {
+    for (int64 i = threadIdx.x * 8; i < classes; i += kThreads * 8) {
+      const uint4 raw = *reinterpret_cast<const uint4*>(scores + start + i);
+      unsigned words[4] = {raw.x, raw.y, raw.z, raw.w};
+#pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        const float low = change(i + 2 * k, __uint_as_float(words[k] << 16));
+        const float high = change(i + 2 * k + 1, __uint_as_float(words[k] & 0xffff0000u));
+        words[k] = pack(low, high);
+      }
+      *reinterpret_cast<uint4*>(out + start + i) =
+          make_uint4(words[0], words[1], words[2], words[3]);
+    }
+  } else {
+    for (int64 i = threadIdx.x; i < classes; i += kThreads) {
+      out[start + i] = from_float<bfloat16>(change(i, to_float(scores[start + i])));
+    }
+  }
+}
+
+__device__ __forceinline__ int count_above(const bfloat16* scores, int64 label, int64 classes,
+                                           int64 start, int64 step) {
+  const float score = to_float(scores[label]);
+  int above = 0;
+  for (int64 i = start; i < classes; i += step) {
+    const float other = to_float(scores[i]);
+    above += other > score || (other == score && i < label);
+  }
+  return above;
+}
+
+// sums += loss * count, count, rows whose label has the highest score, one of the five highest.
+// A row belongs to a thread where classes are few, else to a warp.
+extern "C" __global__ void __launch_bounds__(1024)
+hits(const bfloat16* scores, const int64* labels, int64 count, int64 classes, const float* loss,
+     double* sums) {
+  __shared__ float shared[32];
+  float first = 0;
+  float fifth = 0;
+  const int lanes = classes <= 64 ? 1 : 32;
+  const int lane = threadIdx.x % lanes;
+  for (int64 row = threadIdx.x / lanes; row < count; row += blockDim.x / lanes) {
+    int above = count_above(scores + row * classes, labels[row], classes, lane, lanes);
+    for (int offset = lanes / 2; offset > 0; offset /= 2) {
+      above += __shfl_xor_sync(0xffffffffu, above, offset);
+    }
+    if (lane == 0) {
+      first += above == 0;
+      fifth += above < 5;
+    }
+  }
+  first = sum_of_block(first, shared);
+  fifth = sum_of_block(fifth, shared);
+  if (threadIdx.x == 0) {
+    sums[0] += static_cast<double>(*loss) * count;
+    sums[1] += count;
+    sums[2] += first;
+    sums[3] += classes > 5 ? fifth : 0.0f;
+  }
+}
+)cuda";
+
+class CrossEntropyFunction : public torch::autograd::Function<CrossEntropyFunction> {
+ public:
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& scores,
+                            const at::Tensor& targets, double smoothing,
+                            CrossEntropyKernels* kernels) {
+    const std::int64_t count = scores.size(0);
+    const auto floats = torch::TensorOptions(torch::kFloat).device(scores.device());
+    const at::Tensor facts = torch::empty({count, 2}, floats);
+    const at::Tensor result = torch::empty({2}, floats);
+    (*kernels->rows)({.blocks = static_cast<unsigned>(count), .threads = kCrossEntropyThreads},
+                     scores.const_data_ptr(), targets.const_data_ptr(), scores.size(1),
+                     static_cast<float>(smoothing), facts.mutable_data_ptr());
+    (*kernels->mean)({.threads = 1024}, facts.const_data_ptr(), targets.const_data_ptr(), count,
+                     result.mutable_data_ptr());
+    ctx->save_for_backward({scores, targets, facts, result});
+    ctx->saved_data["kernels"] = reinterpret_cast<std::int64_t>(kernels);
+    ctx->saved_data["smoothing"] = smoothing;
+    return result[0];
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& gradients) {
+    auto* kernels = reinterpret_cast<CrossEntropyKernels*>(ctx->saved_data["kernels"].toInt());
+    const variable_list saved = ctx->get_saved_variables();
+    const at::Tensor& scores = saved[0];
+    at::Tensor out = torch::empty_like(scores);
+    const at::Tensor upstream = gradients[0].to(at::kFloat);
+    (*kernels->gradient)(
+        {.blocks = static_cast<unsigned>(scores.size(0)), .threads = kCrossEntropyThreads},
+        scores.const_data_ptr(), saved[1].const_data_ptr(), scores.size(1),
+        static_cast<float>(ctx->saved_data["smoothing"].toDouble()), saved[2].const_data_ptr(),
+        saved[3].const_data_ptr(), upstream.const_data_ptr(), out.mutable_data_ptr());
+    return {out, {}, {}, {}};
+  }
+};
+
+}  // namespace
+
+Result<CrossEntropyKernels> make_cross_entropy_kernels(device::Plugin& plugin) {
+  const Program program =
+      KEDGE_TRY(Program::make(plugin, kCudaPrelude + kCrossEntropySource, "cross_entropy"));
+  return CrossEntropyKernels{.rows = KEDGE_TRY(program.kernel("rows")),
+                             .mean = KEDGE_TRY(program.kernel("mean")),
+                             .gradient = KEDGE_TRY(program.kernel("gradient")),
+                             .hits = KEDGE_TRY(program.kernel("hits"))};
+}
+
+bool can_cross_entropy(const nn::CrossEntropyStep& step) {
+  return step.scores.scalar_type() == at::kBFloat16 && step.scores.dim() == 2 &&
+         step.scores.is_contiguous() && step.scores.numel() > 0 &&
+         step.targets.scalar_type() == at::kLong && step.targets.is_contiguous();
+}
+
+at::Tensor cross_entropy(CrossEntropyKernels& kernels, const nn::CrossEntropyStep& step) {
+  return CrossEntropyFunction::apply(step.scores, step.targets, step.label_smoothing, &kernels);
+}
+
+void count_hits(CrossEntropyKernels& kernels, const Scored& scored, at::Tensor& sums) {
+  (*kernels.hits)({.threads = 1024}, scored.scores.const_data_ptr(), scored.labels.const_data_ptr(),
+                  scored.scores.size(0), scored.scores.size(1), scored.loss.const_data_ptr(),
+                  sums.mutable_data_ptr());
+}
+
+}  // namespace kedge::kernels

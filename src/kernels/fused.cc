@@ -1,0 +1,99 @@
+#include "kernels/fused.h"
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "kernels/internal/batch_norm.h"
+#include "kernels/internal/layer_norm.h"
+#include "kernels/internal/linear.h"
+#include "kernels/internal/max_pool.h"
+#include "kernels/internal/whiten.h"
+#include "nn/fused.h"
+
+namespace kedge::kernels {
+namespace {
+
+class CudaOps : public nn::FusedOps {
+ public:
+  CudaOps(at::DeviceType device, NormKernels norm, MaxPoolKernels max_pool, WhitenKernels whiten,
+          LayerNormKernels layer_norm, LinearKernels linear, CrossEntropyKernels entropy)
+      : device_(device),
+        norm_(std::move(norm)),
+        max_pool_(std::move(max_pool)),
+        whiten_(std::move(whiten)),
+        layer_norm_(std::move(layer_norm)),
+        linear_(std::move(linear)),
+        entropy_(std::move(entropy)) {}
+
+  at::Tensor norm(const nn::NormStep& step) override {
+    return is_here(step.x) && can_norm(step) ? batch_norm(norm_, step) : at::Tensor();
+  }
+
+  at::Tensor max_pool(const at::Tensor& x) override {
+    return is_here(x) && can_max_pool(x) ? kernels::max_pool(max_pool_, x) : at::Tensor();
+  }
+
+  at::Tensor max_of_image(const at::Tensor& x) override {
+    return is_here(x) && can_max_pool(x) ? kernels::max_of_image(max_pool_, x) : at::Tensor();
+  }
+
+  at::Tensor whiten(const nn::WhitenStep& step) override {
+    return is_here(step.x) && can_whiten(step) ? kernels::whiten(whiten_, step) : at::Tensor();
+  }
+
+  nn::AddNormed add_norm(const nn::AddNormStep& step) override {
+    return is_here(step.x) && can_add_norm(step) ? kernels::add_norm(layer_norm_, step)
+                                                 : nn::AddNormed();
+  }
+
+  at::Tensor linear(const nn::LinearStep& step) override {
+    return is_here(step.x) && can_linear(step) ? kernels::linear(linear_, step) : at::Tensor();
+  }
+
+  std::vector<at::Tensor> linear_thirds(const nn::LinearStep& step) override {
+    return is_here(step.x) && can_linear_thirds(step) ? kernels::linear_thirds(linear_, step)
+                                                      : std::vector<at::Tensor>();
+  }
+
+  at::Tensor cross_entropy(const nn::CrossEntropyStep& step) override {
+    return is_here(step.scores) && can_cross_entropy(step) ? kernels::cross_entropy(entropy_, step)
+                                                           : at::Tensor();
+  }
+
+  CrossEntropyKernels& entropy() { return entropy_; }
+
+ private:
+  bool is_here(const at::Tensor& tensor) const { return tensor.device().type() == device_; }
+
+  at::DeviceType device_;
+  NormKernels norm_;
+  MaxPoolKernels max_pool_;
+  WhitenKernels whiten_;
+  LayerNormKernels layer_norm_;
+  LinearKernels linear_;
+  CrossEntropyKernels entropy_;
+};
+
+// Never freed: graphs and autograd nodes may outlive everything else at exit.
+CudaOps* installed = nullptr;
+
+}  // namespace
+
+Result<void> install_fused_ops(device::Plugin& plugin) {
+  if (installed == nullptr) {
+    installed = new CudaOps(plugin.device(), KEDGE_TRY(make_norm_kernels(plugin)),
+                            KEDGE_TRY(make_max_pool_kernels(plugin)),
+                            KEDGE_TRY(make_whiten_kernels(plugin)), LayerNormKernels(plugin),
+                            KEDGE_TRY(make_linear_kernels(plugin)),
+                            KEDGE_TRY(make_cross_entropy_kernels(plugin)));
+  }
+  nn::set_fused_ops(installed);
+  return {};
+}
+
+CrossEntropyKernels* score_kernels() {
+  return installed == nullptr ? nullptr : &installed->entropy();
+}
+
+}  // namespace kedge::kernels

@@ -1,0 +1,366 @@
+// Each kernel against the plain operations it stands for, in float32: on the GPU where there is
+// one, else as C++ on the CPU.
+#include "kernels/fused.h"
+
+#include <cstdint>
+#include <tuple>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <torch/types.h>
+#include <torch/utils.h>
+
+#include "device/emulated_plugin.h"
+#include "nn/fused.h"
+
+namespace kedge::kernels {
+namespace {
+
+class FusedKernels : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    device::open();
+    if (device::plugin() == nullptr && !device::EmulatedPlugin::is_possible()) {
+      GTEST_SKIP() << device::why_missing() << ", and there is no C++ compiler";
+    }
+    static device::EmulatedPlugin emulated;
+    device::Plugin& used = device::plugin() == nullptr ? emulated : *device::plugin();
+    device_ = used.device();
+    const auto installed = install_fused_ops(used);
+    ASSERT_TRUE(installed) << installed.error().message;
+    torch::manual_seed(1);
+  }
+
+  void TearDown() override { nn::set_fused_ops(nullptr); }
+
+  static at::TensorOptions floats() { return torch::TensorOptions(torch::kFloat).device(device_); }
+
+  // bfloat16 images in channels-last memory that remember gradients.
+  static at::Tensor images(at::IntArrayRef sizes, double offset = 0) {
+    return (torch::randn(sizes, floats()) + offset)
+        .to(at::kBFloat16)
+        .contiguous(at::MemoryFormat::ChannelsLast)
+        .set_requires_grad(true);
+  }
+
+  static at::Tensor as_float_leaf(const at::Tensor& tensor) {
+    return tensor.detach().to(at::kFloat).set_requires_grad(true);
+  }
+
+  static void expect_near(const at::Tensor& got, const at::Tensor& wanted, const char* what,
+                          double tolerance = 1e-2) {
+    ASSERT_TRUE(got.defined()) << what;
+    const at::Tensor reference = wanted.detach().to(at::kFloat);
+    const double error = (got.detach().to(at::kFloat) - reference).norm().item<double>() /
+                         (reference.norm().item<double>() + 1e-12);
+    EXPECT_LT(error, tolerance) << what;
+  }
+
+ private:
+  static inline at::DeviceType device_ = at::kCUDA;
+};
+
+struct NormCase {
+  std::int64_t batch, channels, side;
+  bool shortcut;
+  nn::Activation activation;
+  bool pool, input_bias;
+  double offset = 0;
+};
+
+class FusedNorm : public FusedKernels, public ::testing::WithParamInterface<NormCase> {};
+
+TEST_P(FusedNorm, is_what_the_plain_operations_give) {
+  const NormCase& c = GetParam();
+  const at::Tensor x = images({c.batch, c.channels, c.side, c.side}, c.offset);
+  const at::Tensor shortcut =
+      c.shortcut ? images({c.batch, c.channels, c.side, c.side}) : at::Tensor();
+  const at::Tensor weight = (torch::rand({c.channels}, floats()) + 0.5).set_requires_grad(true);
+  const at::Tensor bias = torch::randn({c.channels}, floats()).set_requires_grad(true);
+  const at::Tensor input_bias =
+      c.input_bias ? torch::randn({c.channels}, floats()).set_requires_grad(true) : at::Tensor();
+  const at::Tensor mean = torch::zeros({c.channels}, floats());
+  const at::Tensor variance = torch::ones({c.channels}, floats());
+  const at::Tensor batches = torch::zeros({}, floats().dtype(at::kLong));
+  const at::Tensor y = nn::fused_ops()->norm({.x = x,
+                                              .input_bias = input_bias,
+                                              .weight = weight,
+                                              .bias = bias,
+                                              .running_mean = mean,
+                                              .running_var = variance,
+                                              .batches = batches,
+                                              .momentum = 0.1,
+                                              .eps = 1e-5,
+                                              .shortcut = shortcut,
+                                              .activation = c.activation,
+                                              .pool = c.pool});
+  ASSERT_TRUE(y.defined());
+  const at::Tensor upstream = torch::randn_like(y);
+  y.backward(upstream);
+
+  const at::Tensor x2 = as_float_leaf(x);
+  const at::Tensor shortcut2 = c.shortcut ? as_float_leaf(shortcut) : at::Tensor();
+  const at::Tensor weight2 = as_float_leaf(weight);
+  const at::Tensor bias2 = as_float_leaf(bias);
+  const at::Tensor mean2 = torch::zeros({c.channels}, floats());
+  const at::Tensor variance2 = torch::ones({c.channels}, floats());
+  const at::Tensor shifted = c.input_bias ? x2 + input_bias.detach().view({1, -1, 1, 1}) : x2;
+  at::Tensor y2 = torch::batch_norm(shifted, weight2, bias2, mean2, variance2, true, 0.1, 1e-5,
+                                    /*cudnn_enabled=*/false);
+  y2 = c.shortcut ? y2 + shortcut2 : y2;
+  y2 = c.activation == nn::Activation::Relu   ? y2.relu()
+       : c.activation == nn::Activation::Gelu ? torch::gelu(y2)
+                                              : y2;
+  y2 = c.pool ? torch::max_pool2d(y2, 2) : y2;
+  y2.backward(upstream.to(at::kFloat));
+
+  expect_near(y, y2, "y");
+  expect_near(x.grad(), x2.grad(), "dx");
+  expect_near(weight.grad(), weight2.grad(), "dweight");
+  expect_near(bias.grad(), bias2.grad(), "dbias");
+  expect_near(mean, mean2, "running mean", 1e-4);
+  expect_near(variance, variance2, "running variance", 1e-4);
+  EXPECT_EQ(batches.item<std::int64_t>(), 1);
+  if (c.shortcut) {
+    expect_near(shortcut.grad(), shortcut2.grad(), "dshortcut");
+  }
+  if (c.input_bias) {
+    EXPECT_EQ(input_bias.grad().abs().max().item<double>(), 0);
+  }
+}
+
+constexpr auto kNone = nn::Activation::None;
+constexpr auto kRelu = nn::Activation::Relu;
+constexpr auto kGelu = nn::Activation::Gelu;
+
+INSTANTIATE_TEST_SUITE_P(Shapes, FusedNorm,
+                         ::testing::Values(NormCase{2, 64, 32, false, kRelu, false, false},
+                                           NormCase{2, 64, 32, false, kRelu, true, true},
+                                           NormCase{3, 128, 6, false, kRelu, true, true},
+                                           NormCase{16, 128, 8, true, kRelu, false, false},
+                                           NormCase{9, 64, 15, false, kGelu, false, false},
+                                           NormCase{4, 256, 7, false, kGelu, false, false},
+                                           NormCase{5, 256, 7, true, kRelu, false, false},
+                                           NormCase{2, 2048, 1, false, kNone, false, false},
+                                           NormCase{7, 512, 3, true, kNone, false, false},
+                                           NormCase{16, 64, 16, false, kRelu, false, false,
+                                                    100.0}));
+
+TEST_F(FusedKernels, max_pool_is_what_the_plain_operations_give) {
+  for (const auto& [batch, channels, side] :
+       {std::tuple{8L, 64L, 31L}, {5L, 256L, 15L}, {3L, 8L, 2L}, {4L, 64L, 32L}}) {
+    const at::Tensor x = images({batch, channels, side, side});
+    const at::Tensor y = nn::fused_ops()->max_pool(x);
+    ASSERT_TRUE(y.defined());
+    const at::Tensor upstream = torch::randn_like(y);
+    y.backward(upstream);
+    const at::Tensor x2 = as_float_leaf(x);
+    const at::Tensor y2 = torch::max_pool2d(x2, 2);
+    y2.backward(upstream.to(at::kFloat));
+    expect_near(y, y2, "y", 1e-9);
+    expect_near(x.grad(), x2.grad(), "dx", 1e-9);
+  }
+}
+
+TEST_F(FusedKernels, maximum_of_an_image_is_what_the_plain_operations_give) {
+  for (const auto& [batch, channels, side] : {std::tuple{8L, 64L, 5L}, {70L, 256L, 3L}}) {
+    // No two pixels are alike: of equals PyTorch's amax gives each a share of the gradient.
+    const at::Tensor order =
+        torch::rand({batch, channels, side * side}, floats()).argsort(-1, false);
+    const at::Tensor x = (order.view({batch, channels, side, side}) - 7)
+                             .to(at::kBFloat16)
+                             .contiguous(at::MemoryFormat::ChannelsLast)
+                             .set_requires_grad(true);
+    const at::Tensor y = nn::fused_ops()->max_of_image(x);
+    ASSERT_TRUE(y.defined());
+    const at::Tensor upstream = torch::randn_like(y);
+    y.backward(upstream);
+    const at::Tensor x2 = as_float_leaf(x);
+    const at::Tensor y2 = x2.amax({2, 3});
+    y2.backward(upstream.to(at::kFloat));
+    expect_near(y, y2, "y", 1e-9);
+    expect_near(x.grad(), x2.grad(), "dx", 1e-9);
+  }
+}
+
+TEST_F(FusedKernels, first_of_equal_pixels_gets_the_gradient) {
+  const at::Tensor x = torch::ones({1, 8, 2, 2}, floats().dtype(at::kBFloat16))
+                           .contiguous(at::MemoryFormat::ChannelsLast)
+                           .set_requires_grad(true);
+  nn::fused_ops()->max_of_image(x).sum().backward();
+  EXPECT_EQ(x.grad().select(2, 0).select(2, 0).sum().item<double>(), 8);
+  EXPECT_EQ(x.grad().sum().item<double>(), 8);
+}
+
+TEST_F(FusedKernels, norms_of_an_evaluation_are_what_the_plain_operations_give) {
+  const torch::NoGradGuard no_grad;
+  const at::Tensor weight = torch::rand({128}, floats()) + 0.5;
+  const at::Tensor bias = torch::randn({128}, floats());
+  const at::Tensor mean = torch::randn({128}, floats());
+  const at::Tensor variance = torch::rand({128}, floats()) + 0.1;
+  const at::Tensor shortcut = images({9, 128, 7, 7});
+  const at::Tensor x = images({9, 128, 7, 7});
+  const at::Tensor y = nn::fused_ops()->norm({.x = x,
+                                              .weight = weight,
+                                              .bias = bias,
+                                              .running_mean = mean,
+                                              .running_var = variance,
+                                              .eps = 1e-3,
+                                              .shortcut = shortcut,
+                                              .activation = nn::Activation::Relu,
+                                              .is_training = false});
+  ASSERT_TRUE(y.defined());
+  const at::Tensor normed = torch::batch_norm(x.to(at::kFloat), weight, bias, mean, variance, false,
+                                              0.1, 1e-3, /*cudnn_enabled=*/false);
+  expect_near(y, (normed + shortcut).relu(), "y");
+}
+
+TEST_F(FusedKernels, whiten_is_what_the_plain_operations_give) {
+  for (const auto& [batch, side] : {std::tuple{64L, 32L}, {3L, 5L}}) {
+    const at::Tensor x = images({batch, 3, side, side}).detach();
+    const at::Tensor weight = torch::randn({24, 3, 2, 2}, floats());
+    const at::Tensor bias = torch::randn({24}, floats()).set_requires_grad(true);
+    const at::Tensor y = nn::fused_ops()->whiten({.x = x, .weight = weight, .bias = bias});
+    ASSERT_TRUE(y.defined());
+    const at::Tensor upstream = torch::randn_like(y);
+    y.backward(upstream);
+    const at::Tensor bias2 = as_float_leaf(bias);
+    const at::Tensor y2 = torch::gelu(torch::conv2d(x.to(at::kFloat), weight, bias2));
+    y2.backward(upstream.to(at::kFloat));
+    expect_near(y, y2, "y");
+    expect_near(bias.grad(), bias2.grad(), "dbias", 1e-3);
+  }
+}
+
+struct LinearCase {
+  at::Tensor x, weight, bias;
+
+  LinearCase(std::int64_t columns, const at::TensorOptions& options)
+      : x(torch::randn({5, 70, 256}, options).to(at::kBFloat16).set_requires_grad(true)),
+        weight((torch::randn({columns, 256}, options) * 0.1).set_requires_grad(true)),
+        bias(torch::randn({columns}, options).set_requires_grad(true)) {}
+};
+
+TEST_F(FusedKernels, linear_is_what_the_plain_operations_give) {
+  for (const nn::Activation activation :
+       {nn::Activation::None, nn::Activation::Gelu, nn::Activation::GeluTanh}) {
+    const LinearCase c(192, floats());
+    const at::Tensor y = nn::fused_ops()->linear(
+        {.x = c.x, .weight = c.weight, .bias = c.bias, .activation = activation});
+    ASSERT_TRUE(y.defined());
+    const at::Tensor upstream = torch::randn_like(y);
+    y.backward(upstream);
+    const at::Tensor x2 = as_float_leaf(c.x);
+    const at::Tensor weight2 = as_float_leaf(c.weight.detach().to(at::kBFloat16));
+    const at::Tensor bias2 = as_float_leaf(c.bias);
+    at::Tensor y2 = torch::linear(x2, weight2, bias2);
+    y2 = activation == nn::Activation::None
+             ? y2
+             : torch::gelu(y2, activation == nn::Activation::Gelu ? "none" : "tanh");
+    y2.backward(upstream.to(at::kFloat));
+    expect_near(y, y2, "y");
+    expect_near(c.x.grad(), x2.grad(), "dx");
+    const bool is_plain = activation == nn::Activation::None;
+    expect_near(c.weight.grad(), weight2.grad(), "dweight", is_plain ? 1e-4 : 1e-2);
+    expect_near(c.bias.grad(), bias2.grad(), "dbias", is_plain ? 1e-5 : 1e-2);
+  }
+}
+
+TEST_F(FusedKernels, thirds_of_a_linear_layer_are_what_the_plain_operations_give) {
+  const LinearCase c(3 * 128, floats());
+  const std::vector<at::Tensor> parts =
+      nn::fused_ops()->linear_thirds({.x = c.x, .weight = c.weight, .bias = c.bias});
+  ASSERT_EQ(parts.size(), 3);
+  const at::Tensor x2 = as_float_leaf(c.x);
+  const at::Tensor weight2 = as_float_leaf(c.weight.detach().to(at::kBFloat16));
+  const at::Tensor bias2 = as_float_leaf(c.bias);
+  const std::vector<at::Tensor> parts2 = torch::linear(x2, weight2, bias2).chunk(3, -1);
+  at::Tensor sum = torch::zeros({}, floats());
+  at::Tensor sum2 = torch::zeros({}, floats());
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    expect_near(parts[i], parts2[i], "part");
+    // Gradients that differ between parts, in the order that attention leaves them in.
+    const at::Tensor upstream = torch::randn({5, 128, 70}, floats()).transpose(1, 2);
+    sum = sum + (parts[i].to(at::kFloat) * upstream).sum();
+    sum2 = sum2 + (parts2[i] * upstream).sum();
+  }
+  sum.backward();
+  sum2.backward();
+  expect_near(c.x.grad(), x2.grad(), "dx");
+  expect_near(c.weight.grad(), weight2.grad(), "dweight");
+  expect_near(c.bias.grad(), bias2.grad(), "dbias");
+}
+
+TEST_F(FusedKernels, cross_entropy_is_what_the_plain_operations_give) {
+  for (const auto& [rows, classes, smoothing] :
+       {std::tuple{128L, 10L, 0.0}, {64L, 1000L, 0.1}, {32L, 50257L, 0.0}, {33L, 50304L, 0.2}}) {
+    const at::Tensor scores =
+        (torch::randn({rows, classes}, floats()) * 4).to(at::kBFloat16).set_requires_grad(true);
+    at::Tensor targets = torch::randint(0, classes, {rows}, floats().dtype(at::kLong));
+    targets[1] = -100;
+    const at::Tensor loss = nn::fused_ops()->cross_entropy(
+        {.scores = scores, .targets = targets, .label_smoothing = smoothing});
+    ASSERT_TRUE(loss.defined());
+    (loss * 3).backward();
+    const at::Tensor scores2 = as_float_leaf(scores);
+    const at::Tensor loss2 =
+        torch::cross_entropy_loss(scores2, targets, {}, at::Reduction::Mean, -100, smoothing);
+    (loss2 * 3).backward();
+    expect_near(loss, loss2, "loss", 1e-5);
+    expect_near(scores.grad(), scores2.grad(), "dscores");
+  }
+}
+
+TEST_F(FusedKernels, hits_are_counted_as_by_topk) {
+  for (const std::int64_t classes : {10, 100}) {
+    const at::Tensor scores = torch::randn({3000, classes}, floats()).to(at::kBFloat16);
+    const at::Tensor labels = torch::randint(0, classes, {3000}, floats().dtype(at::kLong));
+    const at::Tensor loss = torch::full({}, 1.5, floats());
+    at::Tensor sums = torch::zeros({4}, floats().dtype(at::kDouble));
+    count_hits(*score_kernels(), {.scores = scores, .labels = labels, .loss = loss}, sums);
+    const at::Tensor own = scores.to(at::kFloat).gather(1, labels.unsqueeze(1));
+    const at::Tensor above = scores.to(at::kFloat).gt(own).sum(1);
+    EXPECT_DOUBLE_EQ(sums[0].item<double>(), 4500);
+    EXPECT_DOUBLE_EQ(sums[1].item<double>(), 3000);
+    // Equal scores may count either way; there are few.
+    EXPECT_NEAR(sums[2].item<double>(), above.eq(0).sum().item<double>(), 20);
+    EXPECT_NEAR(sums[3].item<double>(), above.lt(5).sum().item<double>(), 40);
+  }
+}
+
+TEST_F(FusedKernels, add_norm_is_what_the_plain_operations_give) {
+  for (const auto& [rows, width, has_delta] :
+       {std::tuple{100L, 768L, true}, {33L, 256L, true}, {8L, 1024L, false}}) {
+    const at::Tensor x = torch::randn({rows, width}, floats()).set_requires_grad(true);
+    const at::Tensor delta =
+        has_delta ? torch::randn({rows, width}, floats()).to(at::kBFloat16).set_requires_grad(true)
+                  : at::Tensor();
+    const at::Tensor weight = torch::rand({width}, floats()).set_requires_grad(true);
+    const at::Tensor bias = torch::randn({width}, floats()).set_requires_grad(true);
+    const nn::AddNormed got =
+        nn::fused_ops()->add_norm({.x = x, .delta = delta, .weight = weight, .bias = bias});
+    ASSERT_TRUE(got.normed.defined());
+    const at::Tensor up1 = torch::randn({rows, width}, floats());
+    const at::Tensor up2 = torch::randn({rows, width}, floats());
+    ((got.sum * up1).sum() + (got.normed * up2).sum()).backward();
+
+    const at::Tensor x2 = as_float_leaf(x);
+    const at::Tensor delta2 = has_delta ? as_float_leaf(delta) : at::Tensor();
+    const at::Tensor weight2 = as_float_leaf(weight);
+    const at::Tensor bias2 = as_float_leaf(bias);
+    const at::Tensor sum2 = has_delta ? x2 + delta2 : x2;
+    const at::Tensor normed2 = torch::layer_norm(sum2, {width}, weight2, bias2, 1e-5);
+    ((sum2 * up1).sum() + (normed2 * up2).sum()).backward();
+    expect_near(got.sum, sum2, "sum", 1e-6);
+    expect_near(got.normed, normed2, "normed");
+    expect_near(x.grad(), x2.grad(), "dx");
+    expect_near(weight.grad(), weight2.grad(), "dweight");
+    expect_near(bias.grad(), bias2.grad(), "dbias");
+    if (has_delta) {
+      expect_near(delta.grad(), delta2.grad(), "ddelta");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kedge::kernels
