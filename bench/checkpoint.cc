@@ -14,8 +14,8 @@
 #include "checkpoint/library.h"
 #include "checkpoint/saver.h"
 #include "core/result.h"
-#include "train/restore.h"
-#include "train/staging.h"
+#include "train/internal/restore.h"
+#include "train/internal/staging.h"
 
 namespace {
 

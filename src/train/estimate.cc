@@ -16,8 +16,8 @@
 #include "device/device.h"
 #include "device/plugin.h"
 #include "nn/model.h"
+#include "train/internal/setup.h"
 #include "train/saved_model.h"
-#include "train/setup.h"
 #include "train/torch_guard.h"
 
 namespace kedge::train {

@@ -7,6 +7,8 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/types.h>
 
+#include "train/internal/resident.h"
+
 namespace kedge::train {
 namespace {
 

@@ -18,9 +18,10 @@
 #include "data/loader.h"
 #include "data/placement.h"
 #include "kernels/place_images.h"
-#include "train/resident.h"
 
 namespace kedge::train {
+
+struct Resident;
 
 struct Inputs {
   at::Tensor x;  // images: float [N, C, H, W]; tokens: int64 [N, T]

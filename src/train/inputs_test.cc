@@ -8,6 +8,8 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
+#include "train/internal/resident.h"
+
 namespace kedge::train {
 namespace {
 

@@ -1,11 +1,13 @@
 // `kedge train`: from a config to a trained model in a run folder.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "config/load.h"
 #include "core/file.h"
@@ -15,14 +17,18 @@
 
 namespace kedge::train {
 
+// The pieces of a training's state, as `kedge verify-resume --drop` names them.
+inline constexpr std::array<std::string_view, 9> kStatePieces = {
+    "position", "schedule", "rng", "loss_scaler", "meters", "optimizer", "model", "ema", "best"};
+
 struct TrainingOptions {
   int argc = 0;  // the command, for the record
   const char* const* argv = nullptr;
   // When the job will be ended from outside; a scheduler may have to be asked. Empty: never.
   std::function<std::optional<TimeLimit>()> find_time_limit = {};
   // For verify-resume: stop as if a signal had come, and forget pieces of the state on resuming.
-  std::int64_t stop_after_step = 0;  // 0: never
-  std::set<std::string> dropped = {};
+  std::int64_t stop_after_step = 0;    // 0: never
+  std::set<std::string> dropped = {};  // of kStatePieces
   Path restored_copy = {};  // where to write what was restored, before training; empty: nowhere
   bool find_waits = false;  // tell which operations make a step wait for the device
   device::Plugin* host_recorder = nullptr;  // on a CPU, to try what a GPU would record

@@ -9,7 +9,7 @@
 
 #include "core/nearest.h"
 #include "dist/process_group.h"
-#include "train/first_image.h"
+#include "train/internal/first_image.h"
 #include "train/meters.h"
 
 namespace kedge::train {

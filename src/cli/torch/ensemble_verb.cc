@@ -1,6 +1,6 @@
 #include "cli/shared/arguments.h"
 #include "cli/torch/verbs.h"
-#include "train/ensemble.h"
+#include "use/ensemble.h"
 
 namespace kedge::cli {
 
@@ -20,7 +20,7 @@ Result<void> run_ensemble(const Invocation& invocation) {
   if (!arguments) {
     return {};
   }
-  train::EnsembleOptions options;
+  use::EnsembleOptions options;
   options.models.assign(arguments->positionals().begin(), arguments->positionals().end());
   if (options.models.size() < 2) {
     return fail(ErrorKind::Usage, "an ensemble needs two models or more",
@@ -30,7 +30,7 @@ Result<void> run_ensemble(const Invocation& invocation) {
   options.on_train_part = arguments->has("--train");
   options.output = arguments->value("--output");
   options.as_json = arguments->has("--json");
-  return train::run_ensemble(options);
+  return use::run_ensemble(options);
 }
 
 }  // namespace kedge::cli

@@ -1,6 +1,6 @@
 #include "cli/shared/arguments.h"
 #include "cli/torch/verbs.h"
-#include "train/evaluate.h"
+#include "use/evaluate.h"
 
 namespace kedge::cli {
 
@@ -20,10 +20,10 @@ Result<void> run_eval(const Invocation& invocation) {
     return fail(ErrorKind::Usage, "eval needs one model: a run or checkpoint folder",
                 "kedge eval runs/<project>/<id>");
   }
-  return train::run_evaluate({.model = arguments->positionals().front(),
-                              .overrides = arguments->overrides(),
-                              .on_train_part = arguments->has("--train"),
-                              .as_json = arguments->has("--json")});
+  return use::run_evaluate({.model = arguments->positionals().front(),
+                            .overrides = arguments->overrides(),
+                            .on_train_part = arguments->has("--train"),
+                            .as_json = arguments->has("--json")});
 }
 
 }  // namespace kedge::cli

@@ -1,6 +1,6 @@
 #include "cli/shared/arguments.h"
 #include "cli/torch/verbs.h"
-#include "train/export.h"
+#include "use/export.h"
 
 namespace kedge::cli {
 
@@ -21,7 +21,7 @@ Result<void> run_export(const Invocation& invocation) {
     return fail(ErrorKind::Usage, "export needs a model and an output file",
                 "kedge export runs/<project>/<id> model.pt");
   }
-  return train::run_export(arguments->positionals()[0], arguments->positionals()[1]);
+  return use::run_export(arguments->positionals()[0], arguments->positionals()[1]);
 }
 
 }  // namespace kedge::cli

@@ -1,6 +1,6 @@
 #include "cli/shared/arguments.h"
 #include "cli/torch/verbs.h"
-#include "train/predict.h"
+#include "use/predict.h"
 
 namespace kedge::cli {
 
@@ -22,12 +22,12 @@ Result<void> run_predict(const Invocation& invocation) {
     return fail(ErrorKind::Usage, "predict needs a model and an input",
                 "kedge predict runs/<project>/<id> images/ --output out.csv");
   }
-  return train::run_predict({.model = arguments->positionals()[0],
-                             .input = arguments->positionals()[1],
-                             .output = arguments->value("--output"),
-                             .top_k = KEDGE_TRY(arguments->number("--top-k", 5)),
-                             .batch_size = KEDGE_TRY(arguments->number("--batch", 100)),
-                             .overrides = arguments->overrides()});
+  return use::run_predict({.model = arguments->positionals()[0],
+                           .input = arguments->positionals()[1],
+                           .output = arguments->value("--output"),
+                           .top_k = KEDGE_TRY(arguments->number("--top-k", 5)),
+                           .batch_size = KEDGE_TRY(arguments->number("--batch", 100)),
+                           .overrides = arguments->overrides()});
 }
 
 }  // namespace kedge::cli

@@ -7,7 +7,6 @@
 #include "core/nearest.h"
 #include "jobs/time_limit.h"
 #include "train/run_training.h"
-#include "train/trainer.h"
 #include "train/verify_resume.h"
 
 namespace kedge::cli {

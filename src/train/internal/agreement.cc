@@ -1,0 +1,38 @@
+#include "train/internal/agreement.h"
+
+#include <torch/types.h>
+
+#include "core/result.h"
+#include "ranks/rank_board.h"
+
+namespace kedge::train {
+
+Agreement::Agreement(dist::ProcessGroup& group)
+    : group_(group.make_twin("agreement")), wishes_(torch::zeros({3}, torch::kInt64)) {}
+
+void Agreement::start(Wish own) {
+  KEDGE_CHECK(work_ == nullptr, "one question at a time");
+  auto* wishes = wishes_.data_ptr<std::int64_t>();
+  wishes[0] = own.stop ? 1 : 0;
+  wishes[1] = own.save && group_->is_first() ? 1 : 0;
+  wishes[2] = own.keep && group_->is_first() ? 1 : 0;
+  work_ = group_->start_sum(wishes_, ranks::Collective::Sum);
+}
+
+Agreement::Wish Agreement::take() {
+  KEDGE_CHECK(work_ != nullptr, "an answer has a question");
+  {
+    const ranks::TimedPhase waiting(ranks::RankPhase::Exchange, ranks::own_slot().exchange_us);
+    work_->wait();
+  }
+  work_.reset();
+  const auto* wishes = wishes_.const_data_ptr<std::int64_t>();
+  return {.stop = wishes[0] > 0, .save = wishes[1] > 0, .keep = wishes[2] > 0};
+}
+
+Agreement::Wish Agreement::exchange(Wish own) {
+  start(own);
+  return take();
+}
+
+}  // namespace kedge::train

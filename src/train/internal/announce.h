@@ -1,0 +1,32 @@
+// What `kedge train` tells people around the training: what it is about to do, and what came of it.
+#pragma once
+
+#include <cstdint>
+
+#include <nlohmann/json.hpp>
+
+#include "config/config.h"
+#include "track/run.h"
+#include "train/internal/reporter.h"
+#include "train/internal/resumption.h"
+#include "train/internal/setup.h"
+#include "train/internal/trainer.h"
+
+namespace kedge::train {
+
+void say_facts(Reporter& reporter, const config::Config& config, const Setup& setup,
+               const track::Run& run);
+
+// How steps are done on a GPU; nothing on the CPU.
+void say_step(Reporter& reporter, const Trainer& trainer, const Setup& setup);
+
+// Where a run goes on, and what is different now.
+void say_resumption(Reporter& reporter, const Resumption& resumption, const track::Run& run);
+
+void say_summary(Reporter& reporter, const TrainSummary& summary, std::uint64_t peak_bytes,
+                 const track::Run& run);
+
+// The same for programs.
+nlohmann::json summary_json(const TrainSummary& summary, std::uint64_t peak_bytes);
+
+}  // namespace kedge::train

@@ -1,0 +1,122 @@
+#include "train/internal/reporter.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+
+#include <fcntl.h>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "core/log.h"
+#include "core/units.h"
+
+namespace kedge::train {
+namespace {
+
+// With many classes a column each would bury the rest.
+constexpr std::size_t kMostScoreColumns = 20;
+
+std::string class_name(const Preparation& preparation, std::int64_t label) {
+  const auto index = static_cast<std::size_t>(label);
+  return index < preparation.class_names.size() ? preparation.class_names[index]
+                                                : std::to_string(label);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Reporter>> Reporter::make(track::Run& run, const std::string& log_file) {
+  std::unique_ptr<Reporter> reporter(new Reporter(run));
+  if (!log_file.empty() && !run.is_silent()) {
+    reporter->log_path_ = log_file;
+    reporter->log_file_ =
+        OwnedFd(::open(log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+    if (reporter->log_file_.get() < 0) {
+      return std::unexpected(io_error("track.log_file: cannot write", log_file, errno));
+    }
+  }
+  return reporter;
+}
+
+void Reporter::say(std::string_view line) {
+  if (run_.is_silent()) {
+    return;
+  }
+  if (bar_) {
+    bar_->clear();
+  }
+  print_line(line);
+  run_.console(line);
+}
+
+void Reporter::epoch(const EpochFacts& facts, const Metrics& metrics) {
+  std::string line = fmt::format("epoch {}/{}", facts.epoch, facts.epochs);
+  for (const auto& [name, value] : metrics) {
+    const bool is_share = name.ends_with("accuracy") || name.ends_with("top5");
+    line += is_share ? fmt::format("  {} {:.2f}%", name, value * 100)
+                     : fmt::format("  {} {:.4f}", name, value);
+  }
+  line += fmt::format("  lr {:.3g}  {}  {} samples/s{}", facts.lr, render_seconds({facts.seconds}),
+                      render_count(facts.samples_per_s), facts.is_best ? "  (best)" : "");
+  say(line);
+  if (log_file_.get() >= 0) {
+    const std::time_t now = std::time(nullptr);
+    std::tm local{};
+    ::localtime_r(&now, &local);
+    const std::string stamp = fmt::format("{:%Y-%m-%d %H:%M:%S}", local);
+    if (auto written = write_all(log_file_.get(), stamp + " - " + line + "\n", log_path_);
+        !written) {
+      warn("{}; no more lines go there", written.error().message);
+      log_file_ = OwnedFd();
+    }
+  }
+}
+
+void Reporter::evaluation(std::int64_t step, const Evaluation& evaluation,
+                          const Preparation& preparation, const data::Dataset& dataset) {
+  if (!evaluation.confusion.empty()) {
+    run_.log_confusion("val/confusion", step, preparation.class_names, evaluation.confusion);
+  }
+  if (evaluation.predictions.empty()) {
+    return;
+  }
+  std::vector<std::string> columns = {"sample", "image", "prediction", "label", "score"};
+  const bool with_scores = preparation.class_names.size() <= kMostScoreColumns;
+  if (with_scores) {
+    for (const std::string& name : preparation.class_names) {
+      columns.push_back("score_" + name);
+    }
+  }
+  nlohmann::json rows = nlohmann::json::array();
+  for (const Prediction& prediction : evaluation.predictions) {
+    const auto best = std::ranges::max_element(prediction.scores);
+    const std::string sample = dataset.name(prediction.index);
+    const auto image =
+        run_.save_image(fmt::format("val-{}-{}", step, sample), prediction.image.pixels,
+                        prediction.image.height, prediction.image.width, prediction.image.channels);
+    nlohmann::json row = {sample,
+                          image ? nlohmann::json{{"image", *image}} : nlohmann::json(nullptr),
+                          class_name(preparation, best - prediction.scores.begin()),
+                          class_name(preparation, prediction.label), *best};
+    for (std::size_t i = 0; with_scores && i < preparation.class_names.size(); ++i) {
+      row.push_back(prediction.scores[i]);
+    }
+    rows.push_back(std::move(row));
+  }
+  run_.log_table("val/predictions", step, columns, rows);
+}
+
+void Reporter::start_bar(std::string title, std::int64_t total, std::string item_name,
+                         std::int64_t first) {
+  if (!run_.is_silent()) {
+    bar_ = std::make_unique<Progress>(std::move(title), total, std::move(item_name), first);
+  }
+}
+
+void Reporter::advance(std::int64_t done, std::int64_t items, double loss) {
+  if (bar_ && bar_->advance(done, items)) {
+    bar_->draw(fmt::format("loss {:.4f}", loss));
+  }
+}
+
+}  // namespace kedge::train
