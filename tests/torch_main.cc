@@ -2,10 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "nn/instruction_set.h"
+#include "device/instruction_set.h"
 
 int main(int argc, char** argv) {
-  kedge::nn::limit_instruction_set();
+  kedge::device::limit_instruction_set();
   testing::InitGoogleMock(&argc, argv);
   return RUN_ALL_TESTS();
 }

@@ -12,7 +12,7 @@
 #include "cli/torch/verbs.h"
 #include "core/log.h"
 #include "core/result.h"
-#include "nn/instruction_set.h"
+#include "device/instruction_set.h"
 
 namespace kedge::cli {
 namespace {
@@ -40,7 +40,8 @@ bool is_first_rank() {
 }
 
 int run(int argc, char** argv) {
-  if (const std::string limit = nn::limit_instruction_set(); !limit.empty() && is_first_rank()) {
+  if (const std::string limit = device::limit_instruction_set();
+      !limit.empty() && is_first_rank()) {
     warn(
         "this processor announces AMX and cannot execute it: bf16 is computed without (set "
         "ONEDNN_MAX_CPU_ISA={})",

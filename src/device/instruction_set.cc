@@ -1,4 +1,4 @@
-#include "nn/instruction_set.h"
+#include "device/instruction_set.h"
 
 #include <array>
 #include <cerrno>
@@ -17,7 +17,7 @@
 #include "core/host_name.h"
 #include "core/user_folders.h"
 
-namespace kedge::nn {
+namespace kedge::device {
 namespace {
 
 constexpr const char* kLimitVariable = "ONEDNN_MAX_CPU_ISA";
@@ -115,4 +115,4 @@ std::string limit_instruction_set() {
   return limit;
 }
 
-}  // namespace kedge::nn
+}  // namespace kedge::device

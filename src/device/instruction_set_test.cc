@@ -1,4 +1,4 @@
-#include "nn/instruction_set.h"
+#include "device/instruction_set.h"
 
 #include <csignal>
 #include <cstdlib>
@@ -9,7 +9,7 @@
 
 #include "core/scratch_folder.h"
 
-namespace kedge::nn {
+namespace kedge::device {
 namespace {
 
 std::string_view limit_now() {
@@ -73,4 +73,4 @@ TEST_F(InstructionSet, stays_as_the_user_set_it) {
 }
 
 }  // namespace
-}  // namespace kedge::nn
+}  // namespace kedge::device

@@ -8,7 +8,7 @@
 
 #include "core/file.h"
 
-namespace kedge::nn {
+namespace kedge::device {
 
 // Whether the processor says that it has AMX. Elsewhere there is nothing to try.
 bool announces_amx();
@@ -26,4 +26,4 @@ std::string remembered_instruction_limit(const Path& memory, const std::function
 // once, and it forks.
 std::string limit_instruction_set();
 
-}  // namespace kedge::nn
+}  // namespace kedge::device
