@@ -5,8 +5,8 @@
 Needs a GPU, `./dev build --torch cuda` and `kedge data get cifar10`. Each training is a process of
 its own: `kedge train examples/speedrun/config.yaml seed=N`. Three clocks, of which the peer
 (airbench94_muon, timed after a training that warms up) has the first: GPU time is that of all
-steps at the speed of a recorded one, and of the validation; training time is as the process had
-it, with the first steps, in which cuDNN chooses algorithms and the step is recorded; wall time goes
+steps at the speed of a captured one, and of the validation; training time is as the process had
+it, with the first steps, in which cuDNN chooses algorithms and the step is captured; wall time goes
 from the start of the process to its end.
 """
 
@@ -38,8 +38,8 @@ def train(arguments, seed, folder):
     validation = sum(float(row["val_seconds"]) for row in rows if row.get("val_seconds"))
     accuracy = [float(row["val/accuracy"]) for row in rows if row.get("val/accuracy")][-1]
     step_seconds = [seconds / count for seconds, count in zip(epochs, steps)]
-    recorded = ends[-1] * statistics.median(step_seconds[1:] or step_seconds)
-    return accuracy, recorded + validation, sum(epochs) + validation, wall
+    captured = ends[-1] * statistics.median(step_seconds[1:] or step_seconds)
+    return accuracy, captured + validation, sum(epochs) + validation, wall
 
 
 def main():

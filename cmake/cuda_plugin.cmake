@@ -1,7 +1,7 @@
 # build/lib/libkedge_cuda.so, opened at run time where there is a GPU (src/device). It needs CUDA's
 # headers and none of its libraries: the program opens libtorch_cuda.so, which brings them, first.
 if(NOT KEDGE_CUDA)
-  message(STATUS "no CUDA headers: kedge-train will use a GPU without recorded steps")
+  message(STATUS "no CUDA headers: kedge-train will use a GPU without captured steps")
   return()
 endif()
 file(GLOB plugin_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/device/plugin/*.cc)

@@ -34,43 +34,43 @@ std::unexpected<Error> torn(const Path& path, std::string_view what) {
 }
 
 // The shard's own header must say what the manifest says, or one of them is from another save.
-Result<void> compare_headers(const Path& path, const PartEntry& part, const TensorFile& file) {
+Result<void> compare_headers(const Path& path, const ShardEntry& shard, const TensorFile& file) {
   const auto& tensors = file.tensors();
-  bool is_same = tensors.size() == part.tensors.size();
+  bool is_same = tensors.size() == shard.tensors.size();
   for (std::size_t i = 0; is_same && i < tensors.size(); ++i) {
-    const TensorEntry& entry = part.tensors[i];
+    const TensorEntry& entry = shard.tensors[i];
     const std::uint64_t chunk_count = (entry.bytes + kChunkBytes - 1) / kChunkBytes;
     is_same = tensors[i].name == entry.name && tensors[i].type == entry.type &&
               tensors[i].shape == entry.slice_shape && tensors[i].bytes.size() == entry.bytes &&
               entry.chunks.size() == chunk_count;
   }
   if (!is_same) {
-    return torn(path, fmt::format("{} does not hold the tensors its manifest lists", part.file));
+    return torn(path, fmt::format("{} does not hold the tensors its manifest lists", shard.file));
   }
   return {};
 }
 
-Result<std::unique_ptr<TensorFile>> open_part(const Path& path, const PartEntry& part) {
-  const Path file = path / part.file;
+Result<std::unique_ptr<TensorFile>> open_shard(const Path& path, const ShardEntry& shard) {
+  const Path file = path / shard.file;
   if (!is_there(file)) {
-    return torn(path, fmt::format("shard {} is missing", part.file));
+    return torn(path, fmt::format("shard {} is missing", shard.file));
   }
   const MappedFile map = KEDGE_TRY(MappedFile::open(file));
-  if (map.bytes().size() != part.size) {
-    return torn(
-        path, fmt::format("shard {} has {} of {} bytes", part.file, map.bytes().size(), part.size));
+  if (map.bytes().size() != shard.size) {
+    return torn(path, fmt::format("shard {} has {} of {} bytes", shard.file, map.bytes().size(),
+                                  shard.size));
   }
   std::uint64_t data_bytes = 0;
-  for (const TensorEntry& tensor : part.tensors) {
+  for (const TensorEntry& tensor : shard.tensors) {
     data_bytes += tensor.bytes;
   }
-  if (data_bytes > part.size ||
-      xxh3_64(map.bytes().first(static_cast<std::size_t>(part.size - data_bytes))) !=
-          part.header_hash) {
-    return torn(path, fmt::format("the header of shard {} does not match its hash", part.file));
+  if (data_bytes > shard.size ||
+      xxh3_64(map.bytes().first(static_cast<std::size_t>(shard.size - data_bytes))) !=
+          shard.header_hash) {
+    return torn(path, fmt::format("the header of shard {} does not match its hash", shard.file));
   }
   auto tensors = KEDGE_TRY(open_safetensors(file));
-  KEDGE_TRY(compare_headers(path, part, *tensors));
+  KEDGE_TRY(compare_headers(path, shard, *tensors));
   return tensors;
 }
 
@@ -97,13 +97,13 @@ class JoinedFile : public TensorFile {
 };
 
 // A tensor lies whole in one shard: nothing here puts pieces together.
-Result<void> check_whole(const Path& path, const PartEntry& part, std::set<std::string>& seen) {
-  for (const TensorEntry& tensor : part.tensors) {
+Result<void> check_whole(const Path& path, const ShardEntry& shard, std::set<std::string>& seen) {
+  for (const TensorEntry& tensor : shard.tensors) {
     if (tensor.slice_shape != tensor.shape) {
       return torn(path, fmt::format("tensor '{}' lies in pieces, which this kedge cannot join",
                                     tensor.name));
     }
-    if (!seen.insert(part.name + "/" + tensor.name).second) {
+    if (!seen.insert(shard.name + "/" + tensor.name).second) {
       return torn(path, fmt::format("tensor '{}' is there twice", tensor.name));
     }
   }
@@ -112,7 +112,7 @@ Result<void> check_whole(const Path& path, const PartEntry& part, std::set<std::
 
 }  // namespace
 
-std::vector<std::size_t> share_out(std::span<const std::uint64_t> sizes, std::size_t writers) {
+std::vector<std::size_t> assign_writers(std::span<const std::uint64_t> sizes, std::size_t writers) {
   std::vector<std::size_t> order(sizes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, std::ranges::greater(), [&](std::size_t i) { return sizes[i]; });
@@ -131,13 +131,13 @@ namespace {
 Result<std::uint64_t> write_in_shards(const Path& folder, std::span<const Part> parts,
                                       const nlohmann::json& state, std::int64_t shards) {
   KEDGE_TRY(make_dirs(folder));
-  std::vector<PartEntry> entries;
+  std::vector<ShardEntry> entries;
   for (const Part& part : parts) {
     std::vector<std::uint64_t> sizes;
     for (const TensorView& tensor : part.tensors) {
       sizes.push_back(tensor.bytes.size());
     }
-    const auto owners = share_out(sizes, static_cast<std::size_t>(shards));
+    const auto owners = assign_writers(sizes, static_cast<std::size_t>(shards));
     for (std::int64_t shard = 0; shard < shards; ++shard) {
       Part piece{.name = part.name, .tensors = {}};
       for (std::size_t i = 0; i < owners.size(); ++i) {
@@ -145,7 +145,7 @@ Result<std::uint64_t> write_in_shards(const Path& folder, std::span<const Part> 
           piece.tensors.push_back(part.tensors[i]);
         }
       }
-      for (PartEntry& entry : KEDGE_TRY(write_shards(folder, {&piece, 1}, shard, shards))) {
+      for (ShardEntry& entry : KEDGE_TRY(write_shards(folder, {&piece, 1}, shard, shards))) {
         entries.push_back(std::move(entry));
       }
     }
@@ -194,9 +194,9 @@ Result<Checkpoint> Checkpoint::open(const Path& target) {
   checkpoint.manifest_ = std::make_unique<Manifest>(KEDGE_TRY(parse_manifest(file, text)));
   std::map<std::string, std::vector<std::unique_ptr<TensorFile>>> files;
   std::set<std::string> seen;
-  for (const PartEntry& part : checkpoint.manifest_->parts) {
-    KEDGE_TRY(check_whole(path, part, seen));
-    files[part.name].push_back(KEDGE_TRY(open_part(path, part)));
+  for (const ShardEntry& shard : checkpoint.manifest_->shards) {
+    KEDGE_TRY(check_whole(path, shard, seen));
+    files[shard.name].push_back(KEDGE_TRY(open_shard(path, shard)));
   }
   for (auto& [name, shards] : files) {
     checkpoint.parts_[name] = shards.size() == 1 ? std::move(shards.front())
@@ -224,8 +224,8 @@ const TensorFile& Checkpoint::part(const std::string& name) const {
 }
 
 Result<void> Checkpoint::verify() const {
-  for (const PartEntry& part : manifest_->parts) {
-    KEDGE_TRY(read_checked(path_, part,
+  for (const ShardEntry& shard : manifest_->shards) {
+    KEDGE_TRY(read_checked(path_, shard,
                            [](std::span<const std::uint8_t>) -> Result<void> { return {}; }));
   }
   return {};
@@ -233,9 +233,9 @@ Result<void> Checkpoint::verify() const {
 
 std::vector<std::string> Checkpoint::part_names() const {
   std::vector<std::string> names;
-  for (const PartEntry& part : manifest_->parts) {
-    if (std::ranges::find(names, part.name) == names.end()) {
-      names.push_back(part.name);
+  for (const ShardEntry& shard : manifest_->shards) {
+    if (std::ranges::find(names, shard.name) == names.end()) {
+      names.push_back(shard.name);
     }
   }
   return names;
@@ -243,8 +243,8 @@ std::vector<std::string> Checkpoint::part_names() const {
 
 std::uint64_t Checkpoint::bytes() const {
   std::uint64_t bytes = 0;
-  for (const PartEntry& part : manifest_->parts) {
-    bytes += part.size;
+  for (const ShardEntry& shard : manifest_->shards) {
+    bytes += shard.size;
   }
   return bytes;
 }

@@ -35,7 +35,7 @@ Result<void> write_checkpoint(const Path& path, std::span<const Part> parts,
 
 // Who writes which of tensors of these sizes: about the same bytes each, and the same answer
 // wherever it is asked.
-std::vector<std::size_t> share_out(std::span<const std::uint64_t> sizes, std::size_t writers);
+std::vector<std::size_t> assign_writers(std::span<const std::uint64_t> sizes, std::size_t writers);
 
 struct Manifest;
 

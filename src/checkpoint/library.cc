@@ -54,8 +54,8 @@ Entry describe_checkpoint(const Path& path, const Manifest& manifest, bool is_fa
       state["more_is_better"].is_boolean()) {
     entry.more_is_better = state["more_is_better"].get<bool>();
   }
-  for (const PartEntry& part : manifest.parts) {
-    entry.bytes += part.size;
+  for (const ShardEntry& shard : manifest.shards) {
+    entry.bytes += shard.size;
   }
   return entry;
 }

@@ -146,7 +146,7 @@ class Saver::Impl {
       next_.reset();
       saving_ = save.name;
       lock.unlock();
-      SaveReport report = options_.writers.is_first() ? save_one(save) : save_share(save);
+      SaveReport report = options_.writers.is_first() ? save_one(save) : save_own_shards(save);
       lock.lock();
       if (report.result && !report.is_durable) {
         uncopied_.push_back(report.name);
@@ -209,11 +209,11 @@ class Saver::Impl {
   }
 
   // Of a writer that is not the first: its shards, into the folder that the first one opens.
-  SaveReport save_share(Save& save) {
+  SaveReport save_own_shards(Save& save) {
     SaveReport report{.name = save.name, .step = step_of(save.state)};
     const Stopwatch watch;
     const auto is_durable =
-        JointSave(options_.writers, ++save_count_).write_share(save, [&] { release(save); });
+        JointSave(options_.writers, ++save_count_).write_own_shards(save, [&] { release(save); });
     release(save);
     report.is_durable = is_durable.value_or(false);
     report.result = is_durable ? Result<void>() : std::unexpected(is_durable.error());

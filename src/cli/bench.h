@@ -28,7 +28,7 @@ struct LoaderSpeed {
 
 // The loader's speeds, and the storage's below it.
 struct LoaderReport {
-  std::int64_t samples = 0;  // of the training part
+  std::int64_t samples = 0;  // of the training split
   std::vector<LoaderSpeed> speeds;
   std::optional<data::StorageSpeed> storage = {};
 };
@@ -41,7 +41,7 @@ struct TrainingSpeed {
   std::vector<std::string> keys;  // what was changed to get it
   std::int64_t batch_size = 0;
   double samples_per_s = 0;
-  double data_share = 0;  // of the time, waiting for batches
+  double data_fraction = 0;  // of the time, waiting for batches
   std::uint64_t peak_memory_bytes = 0;
   std::optional<std::string> problem = {};  // "out of memory"
 };

@@ -77,11 +77,11 @@ void advise_on_loader(const BenchReport& report, Advice& advice) {
                                  enough->workers, enough->samples_per_s / std::max(needed, 1e-9)));
   }
   constexpr double kMuchWaiting = 0.2;
-  if (const double share = report.ways.front().data_share; share > kMuchWaiting) {
+  if (const double fraction = report.ways.front().data_fraction; fraction > kMuchWaiting) {
     advice.push_back(
         fmt::format("training waits for data {:.0f}% of the time: more loader.workers, a larger "
                     "loader.prefetch",
-                    100 * share));
+                    100 * fraction));
   }
 }
 
@@ -128,7 +128,7 @@ void advise_on_waits(const BenchReport& report, Advice& advice) {
   }
   advice.push_back(
       fmt::format("the model reads values back in every step ({}): on a GPU the host waits there, "
-                  "and the step cannot be recorded; compute with tensors instead of numbers",
+                  "and the step cannot be captured; compute with tensors instead of numbers",
                   fmt::join(names, ", ")));
 }
 

@@ -45,10 +45,10 @@ using EachSecond = std::function<void(const LoaderSpeed& second, double at_s)>;
 
 class Measurement {
  public:
-  Measurement(const data::TrainVal& parts, const data::Pipeline& pipeline,
+  Measurement(const data::TrainVal& splits, const data::Pipeline& pipeline,
               const config::Config& config, std::int64_t workers)
-      : is_mapped_(parts.train->info().kind == data::SampleKind::Tokens),
-        loader_(*parts.train, pipeline,
+      : is_mapped_(splits.train->info().kind == data::SampleKind::Tokens),
+        loader_(*splits.train, pipeline,
                 {.batch_size = config.loader.batch_size,
                  .workers = workers,
                  .prefetch = std::max(config.loader.prefetch, workers),
@@ -126,11 +126,11 @@ class Measurement {
 }  // namespace
 
 Result<LoaderReport> measure_loader(const config::Config& config, double seconds) {
-  const data::TrainVal parts = KEDGE_TRY(data::open_data(config.data));
+  const data::TrainVal splits = KEDGE_TRY(data::open_data(config.data));
   const data::Pipeline pipeline = KEDGE_TRY(data::Pipeline::parse(config.transform.train));
-  LoaderReport report{.samples = parts.train->size(), .speeds = {}};
+  LoaderReport report{.samples = splits.train->size(), .speeds = {}};
   for (std::int64_t workers = 0; workers <= cores(); workers = workers == 0 ? 1 : 2 * workers) {
-    Measurement measurement(parts, pipeline, config, workers);
+    Measurement measurement(splits, pipeline, config, workers);
     report.speeds.push_back(KEDGE_TRY(measurement.run(seconds, [](const LoaderSpeed&, double) {})));
   }
   report.storage = data::measure_storage(config.data, cores(), seconds);
@@ -140,13 +140,13 @@ Result<LoaderReport> measure_loader(const config::Config& config, double seconds
 Result<LoaderReport> watch_loader(const config::Config& config, double seconds,
                                   const std::function<void(const std::string&)>& tell) {
   const Stopwatch opening;
-  const data::TrainVal parts = KEDGE_TRY(data::open_data(config.data));
+  const data::TrainVal splits = KEDGE_TRY(data::open_data(config.data));
   const data::Pipeline pipeline = KEDGE_TRY(data::Pipeline::parse(config.transform.train));
   tell(fmt::format("{}: {} training samples, opened in {}", config.data.name,
-                   render_grouped(static_cast<std::uint64_t>(parts.train->size())),
+                   render_grouped(static_cast<std::uint64_t>(splits.train->size())),
                    render_seconds({opening.seconds()})));
   const std::int64_t workers = config.loader.workers >= 0 ? config.loader.workers : cores();
-  Measurement measurement(parts, pipeline, config, workers);
+  Measurement measurement(splits, pipeline, config, workers);
   bool is_first = true;
   const LoaderSpeed speed =
       KEDGE_TRY(measurement.run(seconds, [&](const LoaderSpeed& second, double at_s) {
@@ -159,7 +159,7 @@ Result<LoaderReport> watch_loader(const config::Config& config, double seconds,
                          render_bytes({static_cast<std::uint64_t>(second.bytes_per_s)}),
                          render_seconds({second.longest_wait_s})));
       }));
-  LoaderReport report{.samples = parts.train->size(), .speeds = {speed}};
+  LoaderReport report{.samples = splits.train->size(), .speeds = {speed}};
   report.storage = data::measure_storage(config.data, std::max<std::int64_t>(workers, 1), seconds);
   return report;
 }

@@ -55,7 +55,7 @@ std::string render_storage(const LoaderReport& report, double samples_per_s) {
   if (const auto& storage = report.storage) {
     text += fmt::format("         {} gives {}, {} files/s{}\n", storage->place.string(),
                         per_second(storage->bytes_per_s()), render_count(storage->files_per_s()),
-                        storage->cached_share > 0.5 ? " (out of the machine's memory)" : "");
+                        storage->cached_fraction > 0.5 ? " (out of the machine's memory)" : "");
   }
   return text;
 }
@@ -92,7 +92,7 @@ nlohmann::json json_of(const std::vector<TrainingSpeed>& speeds) {
     } else {
       json["samples_per_s"] = speed.samples_per_s;
       json["peak_memory_bytes"] = speed.peak_memory_bytes;
-      json["data_share"] = speed.data_share;
+      json["data_share"] = speed.data_fraction;
     }
     all.push_back(std::move(json));
   }
@@ -113,7 +113,7 @@ nlohmann::json json_of(const LoaderReport& report) {
     json["storage"] = {{"place", storage->place.string()},
                        {"bytes_per_s", storage->bytes_per_s()},
                        {"files_per_s", storage->files_per_s()},
-                       {"cached_share", storage->cached_share}};
+                       {"cached_share", storage->cached_fraction}};
   }
   return json;
 }

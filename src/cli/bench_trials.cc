@@ -47,7 +47,7 @@ class ScratchRuns {
   Path path_;
 };
 
-// From the log points of the later two thirds: the first steps choose algorithms and record.
+// From the log points of the later two thirds: the first steps choose algorithms and are captured.
 double steady_rate(const track::History& history, std::int64_t samples_per_step) {
   const auto found = history.curves.find("train/step_loss");
   if (found == history.curves.end() || found->second.points.size() < 3) {
@@ -132,7 +132,7 @@ Result<TrainingSpeed> TrialRuns::measure(TrainingSpeed way) {
   Ended ended = KEDGE_TRY(train(way.keys, plan_.steps, way.batch_size));
   way.problem = std::move(ended.problem);
   way.samples_per_s = ended.samples_per_s;
-  way.data_share = ended.summary.value("data_share", 0.0);
+  way.data_fraction = ended.summary.value("data_share", 0.0);
   way.peak_memory_bytes = ended.summary.value("peak_memory_bytes", std::uint64_t{0});
   return way;
 }
@@ -171,14 +171,14 @@ std::optional<std::string> BatchSteps::why_not(std::int64_t batch_size,
   const std::uint64_t last = measured.back().peak_memory_bytes;
   const std::uint64_t before = measured[measured.size() - 2].peak_memory_bytes;
   const std::uint64_t next = last + 2 * (last - std::min(before, last));
-  constexpr double kShare = 0.8;
-  const double room = kShare * static_cast<double>(free_memory_bytes());
+  constexpr double kFraction = 0.8;
+  const double room = kFraction * static_cast<double>(free_memory_bytes());
   if (static_cast<double>(next) <= room) {
     return std::nullopt;
   }
   return fmt::format("batch {} would take about {}, and {} are free", batch_size,
                      render_bytes({next}),
-                     render_bytes({static_cast<std::uint64_t>(room / kShare)}));
+                     render_bytes({static_cast<std::uint64_t>(room / kFraction)}));
 }
 
 }  // namespace kedge::cli

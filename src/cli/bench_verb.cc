@@ -19,7 +19,7 @@ const VerbHelp kBenchHelp = {
     .usage = "kedge bench [CONFIG] [key=value ...] [options]",
     .text =
         "Measures a config on this machine: the loader alone over numbers of workers, the storage "
-        "below it,\nshort real trainings in other precisions and, on a GPU, without recorded steps "
+        "below it,\nshort real trainings in other precisions and, on a GPU, without captured steps "
         "and our kernels,\nwhat makes a step wait, and batch sizes until memory runs out. Says "
         "what would be faster. No run\nis kept.",
     .flags = {{"--loader", "", "only the loader, second by second, and the storage"},

@@ -27,7 +27,7 @@ const VerbHelp kEnsembleHelp = {
         "weights.",
     .flags = {{"--top", "K", "so many of the sweep's best trials (3)"},
               {"--output", "FILE", "write the mean weights there (.safetensors)"},
-              {"--train", "", "measure on the training part instead"},
+              {"--train", "", "measure on the training split instead"},
               {"--runs", "DIR", "the folder of runs, where the sweep is on a server (runs)"},
               kServerFlag,
               kTokenFlag,

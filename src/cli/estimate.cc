@@ -123,18 +123,18 @@ std::optional<double> seconds_for(const config::Config& config, const PastRun& r
 // Samples that are trained on, and those of validation as what they cost: no way back through the
 // network is about a third.
 Result<double> count_samples(const config::Config& config) {
-  const data::TrainVal parts = KEDGE_TRY(data::open_data(config.data));
+  const data::TrainVal splits = KEDGE_TRY(data::open_data(config.data));
   const auto epochs = static_cast<double>(config.train.epochs);
-  double samples = epochs * static_cast<double>(parts.train->size());
+  double samples = epochs * static_cast<double>(splits.train->size());
   if (config.train.max_steps > 0) {
     samples =
         std::min(samples, static_cast<double>(config.train.max_steps * config.loader.batch_size *
                                               config.train.accumulate));
   }
-  if (parts.val != nullptr) {
+  if (splits.val != nullptr) {
     const double rounds =
         config.train.eval_every > 0 ? epochs / static_cast<double>(config.train.eval_every) : 1;
-    samples += rounds * static_cast<double>(parts.val->size()) / 3;
+    samples += rounds * static_cast<double>(splits.val->size()) / 3;
   }
   return samples;
 }

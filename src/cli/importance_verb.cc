@@ -49,7 +49,7 @@ void print_importance(const search::ImportanceReport& report, bool as_json) {
       json["parameters"].push_back({{"name", one.name},
                                     {"correlation", to_json(one.correlation)},
                                     {"permutation", to_json(one.permutation)},
-                                    {"variance_share", to_json(one.variance_share)}});
+                                    {"variance_share", to_json(one.variance_fraction)}});
     }
     fmt::print("{}\n", json.dump());
     return;
@@ -57,8 +57,8 @@ void print_importance(const search::ImportanceReport& report, bool as_json) {
   std::vector<std::vector<std::string>> rows = {
       {"parameter", "variance share", "permutation", "correlation"}};
   for (const search::Importance& one : report.parameters) {
-    rows.push_back({one.name, render_estimate(one.variance_share), render_estimate(one.permutation),
-                    render_estimate(one.correlation)});
+    rows.push_back({one.name, render_estimate(one.variance_fraction),
+                    render_estimate(one.permutation), render_estimate(one.correlation)});
   }
   fmt::print("{}from {} trials; the forest explains {:.0f}% of trials it has not seen\n",
              render_table(rows), report.trials, 100 * std::max(report.explained, 0.0));

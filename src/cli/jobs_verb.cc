@@ -51,8 +51,8 @@ std::string elapsed_of(const TaskStatus& task) {
   return render_seconds({static_cast<double>(std::max<std::int64_t>(end_s - task.started_s, 0))});
 }
 
-std::string percent(const std::optional<double>& share) {
-  return share ? fmt::format("{:.0f}%", 100 * *share) : "";
+std::string percent(const std::optional<double>& fraction) {
+  return fraction ? fmt::format("{:.0f}%", 100 * *fraction) : "";
 }
 
 std::string why(const TaskStatus& task) {

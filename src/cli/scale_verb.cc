@@ -97,11 +97,11 @@ Result<ranks::ScalePoint> measure(const Trial& trial, std::int64_t ranks) {
   }
   return ranks::ScalePoint{.ranks = ranks,
                            .samples_per_s = summary["samples_per_s"],
-                           .exchange_share = summary.value("exchange_share", 0.0)};
+                           .collective_fraction = summary.value("exchange_share", 0.0)};
 }
 
 void print(const std::vector<ranks::ScaleRow>& rows, std::int64_t nodes, bool as_json) {
-  const auto share = ranks::parallel_share(rows.back());
+  const auto fraction = ranks::parallel_fraction(rows.back());
   std::string advice = ranks::advise_ranks(rows);
   if (const std::string more = ranks::advise_nodes(rows, nodes); !more.empty()) {
     advice += "\n" + more;
@@ -113,10 +113,10 @@ void print(const std::vector<ranks::ScaleRow>& rows, std::int64_t nodes, bool as
                       {"samples_per_s", row.point.samples_per_s},
                       {"speed_up", row.speed_up},
                       {"efficiency", row.efficiency},
-                      {"exchange_share", row.point.exchange_share}});
+                      {"exchange_share", row.point.collective_fraction}});
     }
     nlohmann::json json = {{"rows", std::move(list)}, {"advice", advice}};
-    json["parallel_share"] = share ? nlohmann::json(*share) : nlohmann::json(nullptr);
+    json["parallel_share"] = fraction ? nlohmann::json(*fraction) : nlohmann::json(nullptr);
     print_json(json);
     return;
   }
@@ -125,13 +125,13 @@ void print(const std::vector<ranks::ScaleRow>& rows, std::int64_t nodes, bool as
   for (const ranks::ScaleRow& row : rows) {
     fmt::print("{:>5}  {:>9}  {:>8.2f}  {:>9.0f}%  {:>6.0f}%\n", row.point.ranks,
                render_count(row.point.samples_per_s), row.speed_up, row.efficiency * 100,
-               row.point.exchange_share * 100);
+               row.point.collective_fraction * 100);
   }
-  if (share && *share < 1) {
+  if (fraction && *fraction < 1) {
     fmt::print(
         "{:.0f}% of the work is shared out (Amdahl): no number of ranks is more than {:.3g} "
         "times as fast\n",
-        *share * 100, 1 / (1 - *share));
+        *fraction * 100, 1 / (1 - *fraction));
   }
   fmt::print("{}\n", advice);
 }

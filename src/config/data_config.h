@@ -51,14 +51,16 @@ struct DataConfig {
     s.field("root", root, "where `kedge data get` puts data sets");
     s.field("mix", mix,
             "several sets sampled at a ratio: {name or path: weight, ...}; instead of `path`");
-    s.field("val_ratio", val_ratio,
-            "share of the training data held out for validation; empty: the set's own test part, "
-            "or 0.1 where it has none",
-            between(0, 1));
+    s.field(
+        "val_ratio", val_ratio,
+        "fraction of the training data held out for validation; empty: the set's own test split, "
+        "or 0.1 where it has none",
+        between(0, 1));
     s.field("val_count", val_count, "the same as a number of samples", at_least(0));
     s.field("split_seed", split_seed, "seed of the train/validation split (not of training)");
     s.field("stratify", stratify, "keep the class balance in splits and in sample_ratio");
-    s.field("sample_ratio", sample_ratio, "use only this share of the data (0..1], for quick tests",
+    s.field("sample_ratio", sample_ratio,
+            "use only this fraction of the data (0..1], for quick tests",
             {.min = 0, .max = 1, .above_min = true});
     s.field("classes", classes,
             "keep only these classes; their order gives the labels. Empty: all, sorted by name");

@@ -95,7 +95,8 @@ struct DistConfig {
             "or before each step");
     s.field("init_timeout", init_timeout, "how long to wait at the start until all ranks are there",
             above(0));
-    s.field("timeout", timeout, "how long one exchange between ranks may take", above(0));
+    s.field("timeout", timeout, "how long one collective (all-reduce, broadcast, ...) may take",
+            above(0));
     s.field("stall", stall, "report which rank hangs after so long without a step", above(0));
     s.field("restarts", restarts,
             "how often failed ranks are started again without getting further", at_least(0));

@@ -62,7 +62,7 @@ struct TrainConfig {
     s.field("channels_last", channels_last, "NHWC memory layout for images");
     s.field("deterministic", deterministic, "only algorithms whose result never varies");
     s.field("tf32", tf32, "TF32 matrix products on GPUs that have them");
-    s.field("graph", graph, "on a GPU, record each step as one CUDA graph and replay it");
+    s.field("graph", graph, "on a GPU, capture each step as one CUDA graph and replay it");
     s.field("fused", fused, "on a GPU, use kernels of our own where several operations fit in one");
     s.field("threads", threads, "compute threads on the cpu; 0: all cores", at_least(0));
     s.field("log_every", log_every, "steps between logged values of the training loss",
@@ -155,15 +155,16 @@ struct ScheduleConfig {
     s.field("name", name, "how the learning rate moves: `kedge list schedules`");
     s.field("unit", unit, "whether lengths below count optimizer steps or epochs");
     s.field("warmup", warmup, "units of linear warm-up before the schedule begins", at_least(0));
-    s.field("warmup_start", warmup_start, "warm-up begins at this share of lr", between(0, 1));
+    s.field("warmup_start", warmup_start, "warm-up begins at this fraction of lr", between(0, 1));
     s.field("length", length, "cosine, linear, one_cycle: units to the end; 0: the whole training",
             at_least(0));
-    s.field("floor", floor, "cosine, linear, plateau: smallest share of lr", between(0, 1));
+    s.field("floor", floor, "cosine, linear, plateau: smallest fraction of lr", between(0, 1));
     s.field("step_size", step_size, "step: units between drops", at_least(1));
     s.field("milestones", milestones, "multi_step: the units at which it drops");
     s.field("gamma", gamma, "step, multi_step, exponential, plateau: factor of each drop",
             between(0, 1));
-    s.field("pct_start", pct_start, "one_cycle: share of the length spent rising", between(0, 1));
+    s.field("pct_start", pct_start, "one_cycle: fraction of the length spent rising",
+            between(0, 1));
     s.field("div_factor", div_factor, "one_cycle: lr / this is the start", above(0));
     s.field("final_div_factor", final_div_factor, "one_cycle: start / this is the end", above(0));
     s.field("metric", metric, "plateau: the metric that must improve");
@@ -177,8 +178,8 @@ struct LossConfig {
 
   void describe(Section& s) {
     s.field("name", name, "what is minimised: `kedge list losses`");
-    s.field("label_smoothing", label_smoothing, "cross_entropy: share of the target given to all",
-            between(0, 1));
+    s.field("label_smoothing", label_smoothing,
+            "cross_entropy: fraction of the target given to all", between(0, 1));
   }
 };
 

@@ -18,16 +18,16 @@ constexpr std::chrono::seconds kPlainLine{10};
 
 std::string render_progress(const ProgressLine& line) {
   constexpr std::int64_t kWidth = 24;
-  const double share =
+  const double fraction =
       line.total > 0 ? static_cast<double>(line.done) / static_cast<double>(line.total) : 0;
   const auto filled = std::clamp<std::int64_t>(
-      static_cast<std::int64_t>(share * static_cast<double>(kWidth)), 0, kWidth);
+      static_cast<std::int64_t>(fraction * static_cast<double>(kWidth)), 0, kWidth);
   std::string bar(static_cast<std::size_t>(filled), '=');
   if (filled < kWidth) {
     bar += '>';
     bar.append(static_cast<std::size_t>(kWidth - filled - 1), ' ');
   }
-  std::string text = fmt::format("{} [{}] {:3.0f}%", line.title, bar, share * 100);
+  std::string text = fmt::format("{} [{}] {:3.0f}%", line.title, bar, fraction * 100);
   if (!line.detail.empty()) {
     text += fmt::format("  {}", line.detail);
   }

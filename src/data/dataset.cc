@@ -45,33 +45,33 @@ SplitOptions split_options(const config::DataConfig& config) {
   return {.seed = static_cast<std::uint64_t>(config.split_seed), .stratify = config.stratify};
 }
 
-// One part with the user's choice of classes and of data.sample_ratio applied.
-Result<std::unique_ptr<Dataset>> select(std::unique_ptr<Dataset> part,
+// One split with the user's choice of classes and of data.sample_ratio applied.
+Result<std::unique_ptr<Dataset>> select(std::unique_ptr<Dataset> split,
                                         const config::DataConfig& config) {
-  if (part == nullptr) {
-    return part;
+  if (split == nullptr) {
+    return split;
   }
-  KEDGE_TRY(check_labels(*part));
-  part = KEDGE_TRY(keep_classes(std::move(part), config.classes));
+  KEDGE_TRY(check_labels(*split));
+  split = KEDGE_TRY(keep_classes(std::move(split), config.classes));
   if (config.sample_ratio < 1) {
-    auto indices = choose_share(*part, config.sample_ratio, split_options(config));
-    part = std::make_unique<Subset>(std::move(part), std::move(indices));
+    auto indices = choose_fraction(*split, config.sample_ratio, split_options(config));
+    split = std::make_unique<Subset>(std::move(split), std::move(indices));
   }
-  return part;
+  return split;
 }
 
 struct Member {
   std::string label;  // for messages
   double weight = 1;
-  SourceParts parts;
+  SourceSplits splits;
 };
 
 Result<Member> open_member(const config::DataConfig& config, std::string label, double weight) {
-  SourceParts parts = KEDGE_TRY(open_source(config));
-  Member member{.label = std::move(label), .weight = weight, .parts = {}};
-  member.parts.train = KEDGE_TRY(select(std::move(parts.train), config));
-  member.parts.test = KEDGE_TRY(select(std::move(parts.test), config));
-  if (member.parts.train->size() == 0) {
+  SourceSplits splits = KEDGE_TRY(open_source(config));
+  Member member{.label = std::move(label), .weight = weight, .splits = {}};
+  member.splits.train = KEDGE_TRY(select(std::move(splits.train), config));
+  member.splits.test = KEDGE_TRY(select(std::move(splits.test), config));
+  if (member.splits.train->size() == 0) {
     return fail(ErrorKind::Usage, fmt::format("data '{}' has no training samples", member.label),
                 "check data.path, data.classes and data.context");
   }
@@ -79,9 +79,9 @@ Result<Member> open_member(const config::DataConfig& config, std::string label, 
 }
 
 Result<void> check_agreement(const std::vector<Member>& members) {
-  const DatasetInfo& first = members.front().parts.train->info();
+  const DatasetInfo& first = members.front().splits.train->info();
   for (const Member& member : members) {
-    const DatasetInfo& info = member.parts.train->info();
+    const DatasetInfo& info = member.splits.train->info();
     if (info.kind != first.kind || info.class_names != first.class_names ||
         info.channels != first.channels || info.context != first.context) {
       return fail(
@@ -131,7 +131,7 @@ Result<std::vector<Member>> open_members(const config::DataConfig& config) {
   return members;
 }
 
-// How many samples of each member's training part are held out; nothing: the sets' test parts
+// How many samples of each member's training split are held out; nothing: the sets' test splits
 // are used.
 Result<std::optional<std::vector<std::int64_t>>> held_out_counts(
     const config::DataConfig& config, const std::vector<Member>& members) {
@@ -142,8 +142,8 @@ Result<std::optional<std::vector<std::int64_t>>> held_out_counts(
   std::vector<std::int64_t> sizes;
   bool has_test = true;
   for (const Member& member : members) {
-    sizes.push_back(member.parts.train->size());
-    has_test = has_test && member.parts.test != nullptr;
+    sizes.push_back(member.splits.train->size());
+    has_test = has_test && member.splits.test != nullptr;
   }
   const std::int64_t total = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
   if (config.val_count) {
@@ -176,11 +176,11 @@ std::int64_t Dataset::index_at(const OrderKey& key, std::int64_t position) const
                      : position;
 }
 
-Result<SourceParts> open_source(const config::DataConfig& config) {
+Result<SourceSplits> open_source(const config::DataConfig& config) {
   config::DataConfig placed = config;
   placed.path = place_of(config).string();
-  auto parts = KEDGE_TRY(Sources::make("data source", config.name, placed));
-  return std::move(*parts);
+  auto splits = KEDGE_TRY(Sources::make("data source", config.name, placed));
+  return std::move(*splits);
 }
 
 Result<TrainVal> open_data(const config::DataConfig& config) {
@@ -190,20 +190,20 @@ Result<TrainVal> open_data(const config::DataConfig& config) {
   std::vector<std::unique_ptr<Dataset>> vals;
   std::vector<double> weights;
   for (std::size_t i = 0; i < members.size(); ++i) {
-    SourceParts& parts = members[i].parts;
+    SourceSplits& splits = members[i].splits;
     if (held_out) {
-      const SharedDataset whole = std::move(parts.train);
+      const SharedDataset whole = std::move(splits.train);
       Split split = hold_out(*whole, (*held_out)[i], split_options(config));
-      parts.train = std::make_unique<Subset>(whole, std::move(split.kept));
-      parts.test = std::make_unique<Subset>(whole, std::move(split.held_out));
+      splits.train = std::make_unique<Subset>(whole, std::move(split.kept));
+      splits.test = std::make_unique<Subset>(whole, std::move(split.held_out));
     }
-    if (parts.train->size() == 0) {
+    if (splits.train->size() == 0) {
       return fail(ErrorKind::Usage,
                   fmt::format("the split leaves no training samples of '{}'", members[i].label),
                   "choose a smaller data.val_ratio or data.val_count");
     }
-    trains.push_back(std::move(parts.train));
-    vals.push_back(std::move(parts.test));
+    trains.push_back(std::move(splits.train));
+    vals.push_back(std::move(splits.test));
     weights.push_back(members[i].weight);
   }
   TrainVal data;

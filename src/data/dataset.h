@@ -58,14 +58,14 @@ class Dataset {
   virtual std::int64_t index_at(const OrderKey& key, std::int64_t position) const;
 };
 
-// The parts a source finds in its files. `test` is null when the set has no such part.
-struct SourceParts {
+// The splits a source finds in its files. `test` is null when the set has no such split.
+struct SourceSplits {
   std::unique_ptr<Dataset> train;
   std::unique_ptr<Dataset> test;
 };
 
 // A source opens one kind of data: one file in data/sources/, registered by name.
-using Sources = Registry<SourceParts, config::DataConfig>;
+using Sources = Registry<SourceSplits, config::DataConfig>;
 
 // What training and evaluation work with. No sample is in both, whatever the seed, the number of
 // ranks or the restart: the split depends only on the data and on data.split_seed.
@@ -75,8 +75,8 @@ struct TrainVal {
   std::string digest;  // of the data as selected and split
 };
 
-// The parts of one data set as they lie on disk (data.name, data.path): every class, no split.
-Result<SourceParts> open_source(const config::DataConfig& config);
+// The splits of one data set as they lie on disk (data.name, data.path): every class, no split.
+Result<SourceSplits> open_source(const config::DataConfig& config);
 
 Result<TrainVal> open_data(const config::DataConfig& config);
 

@@ -103,7 +103,7 @@ class Reading {
             .files = read_,
             .bytes = bytes_,
             .seconds = std::max(watch_.seconds(), 1e-9),
-            .cached_share = static_cast<double>(cached_) / static_cast<double>(pages)};
+            .cached_fraction = static_cast<double>(cached_) / static_cast<double>(pages)};
   }
 
  private:

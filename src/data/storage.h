@@ -18,7 +18,7 @@ struct StorageSpeed {
   std::int64_t files = 0;
   std::uint64_t bytes = 0;
   double seconds = 0;
-  double cached_share = 0;  // of the pages that the kernel would not drop: they came from memory
+  double cached_fraction = 0;  // of the pages that the kernel would not drop: they came from memory
 
   double bytes_per_s() const { return static_cast<double>(bytes) / seconds; }
 

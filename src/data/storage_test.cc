@@ -24,8 +24,8 @@ TEST(Storage, every_file_of_a_set_is_read_once) {
     EXPECT_EQ(speed->files, 10);
     EXPECT_EQ(speed->bytes, 55'000U);
     EXPECT_GT(speed->seconds, 0);
-    EXPECT_GE(speed->cached_share, 0);
-    EXPECT_LE(speed->cached_share, 1);
+    EXPECT_GE(speed->cached_fraction, 0);
+    EXPECT_LE(speed->cached_fraction, 1);
     EXPECT_EQ(speed->place, folder.path());
   }
 }

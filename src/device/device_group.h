@@ -1,5 +1,5 @@
-// The GPUs of several ranks, one each, that exchange tensors over NCCL. What is asked for is done
-// on a stream of its own beside the current one, never makes the host wait, and can be recorded.
+// The GPUs of several ranks, one each, that talk over NCCL. What is asked for is done
+// on a stream of its own beside the current one, never makes the host wait, and can be captured.
 #pragma once
 
 #include <memory>
@@ -23,12 +23,13 @@ class DeviceGroup {
  public:
   virtual ~DeviceGroup() = default;
 
-  // In place. The tensor belongs to the work until wait() has returned.
-  virtual std::unique_ptr<DeviceWork> sum(const at::Tensor& tensor) = 0;
+  // Sums, in place. The tensor belongs to the work until wait() has returned.
+  virtual std::unique_ptr<DeviceWork> all_reduce(const at::Tensor& tensor) = 0;
   virtual std::unique_ptr<DeviceWork> broadcast(const at::Tensor& tensor, int root) = 0;
 
   // `all` has a row for each rank.
-  virtual std::unique_ptr<DeviceWork> gather(const at::Tensor& tensor, const at::Tensor& all) = 0;
+  virtual std::unique_ptr<DeviceWork> all_gather(const at::Tensor& tensor,
+                                                 const at::Tensor& all) = 0;
 };
 
 struct DeviceGroupPlace {

@@ -255,7 +255,7 @@ class EmulatedPlugin : public Plugin {
 
   void leave_default_stream() override {}
 
-  std::unique_ptr<Graph> record(const std::function<void()>& /*work*/) override { return nullptr; }
+  std::unique_ptr<Graph> capture(const std::function<void()>& /*work*/) override { return nullptr; }
 
   std::string target() const override { return "emulated"; }
 

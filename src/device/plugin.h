@@ -1,4 +1,4 @@
-// What kedge asks of a GPU beyond libtorch's tensors: recorded steps, kernels of its own, JPEG
+// What kedge asks of a GPU beyond libtorch's tensors: captured steps, kernels of its own, JPEG
 // files, NCCL. The answers live in libkedge_cuda.so, which is opened at run time: this room and
 // everything above it are built without CUDA, and the same binary runs on machines without a GPU.
 #pragma once
@@ -16,7 +16,7 @@
 
 namespace kedge::device {
 
-// Device work that was recorded once and can be done again with a single launch.
+// Device work that was captured once and can be done again with a single launch.
 class Graph {
  public:
   virtual ~Graph() = default;
@@ -53,13 +53,13 @@ class Plugin {
   virtual at::DeviceType device() const { return at::kCUDA; }
 
   // Sends this thread's device work to a stream of its own from now on: the default stream cannot
-  // be recorded. Everything that shares tensors with a graph must use the same stream.
+  // be captured. Everything that shares tensors with a graph must use the same stream.
   virtual void leave_default_stream() = 0;
 
   // Runs `work` while the device only notes what it is asked for; nothing is computed until
   // replay(). Throws what `work` throws, and c10::Error where it did something that cannot be
-  // recorded (reading a value back, say); the device can be used as before then.
-  virtual std::unique_ptr<Graph> record(const std::function<void()>& work) = 0;
+  // captured (reading a value back, say); the device can be used as before then.
+  virtual std::unique_ptr<Graph> capture(const std::function<void()>& work) = 0;
 
   // What compiled kernels depend on: "sm_90, NVRTC 13.0".
   virtual std::string target() const = 0;

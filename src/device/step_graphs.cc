@@ -22,29 +22,29 @@ at::Tensor StepGraphs::run(const Key& key, const std::function<at::Tensor()>& wo
   if (!is_on()) {
     return work();
   }
-  Recording& recording = recordings_[key];
-  if (recording.seen++ < kSeenBefore) {
+  Captured& captured = captured_[key];
+  if (captured.seen++ < kSeenBefore) {
     return work();
   }
-  if (recording.graph == nullptr) {
+  if (captured.graph == nullptr) {
     try {
-      record(recording, work);
+      capture(captured, work);
     } catch (const std::exception& error) {
-      warn("{} are not recorded as CUDA graphs: {}", what_, first_line(error.what()));
+      warn("{} are not captured as CUDA graphs: {}", what_, first_line(error.what()));
       plugin_ = nullptr;
-      recordings_.clear();
+      captured_.clear();
       undo();
       return work();
     }
   }
-  recording.graph->replay();
-  return recording.result;
+  captured.graph->replay();
+  return captured.result;
 }
 
-void StepGraphs::record(Recording& recording, const std::function<at::Tensor()>& work) {
+void StepGraphs::capture(Captured& captured, const std::function<at::Tensor()>& work) {
   at::Tensor result;
-  recording.graph = plugin_->record([&] { result = work(); });
-  recording.result = std::move(result);
+  captured.graph = plugin_->capture([&] { result = work(); });
+  captured.result = std::move(result);
 }
 
 }  // namespace kedge::device

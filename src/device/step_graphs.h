@@ -1,5 +1,5 @@
 // StepGraphs does the device work of a training step, or of a batch of the validation: as it comes
-// the first times, recorded then, and replayed with one launch from there on. What is recorded is
+// the first times, captured then, and replayed with one launch from there on. What is captured is
 // exact: the same kernels with the same numbers, and each step is done once.
 #pragma once
 
@@ -22,38 +22,38 @@ class StepGraphs {
   // Steps with equal keys do the same work on the same memory.
   struct Key {
     const void* inputs = nullptr;
-    std::int64_t count = 0;       // samples
-    std::int64_t group_size = 1;  // batches whose gradients make one step
-    bool is_last_of_group = true;
-    double share = 1;  // of the samples of all ranks
+    std::int64_t count = 0;          // samples
+    std::int64_t micro_batches = 1;  // batches whose gradients make one step
+    bool is_last_micro_batch = true;
+    double batch_fraction = 1;  // of the samples of all ranks
 
     auto operator<=>(const Key&) const = default;
   };
 
-  // Nothing is recorded without a plugin. `what` is what the user knows the work as.
+  // Nothing is captured without a plugin. `what` is what the user knows the work as.
   explicit StepGraphs(device::Plugin* plugin, std::string what = "steps")
       : plugin_(plugin), what_(std::move(what)) {}
 
   bool is_on() const { return plugin_ != nullptr; }
 
-  // What `work` returns: a tensor that each replay fills anew. A step that cannot be recorded is
+  // What `work` returns: a tensor that each replay fills anew. A step that cannot be captured is
   // done as it comes, now and from now on, after `undo` has cleared what the attempt left on the
   // host; the user is told why.
   at::Tensor run(const Key& key, const std::function<at::Tensor()>& work,
                  const std::function<void()>& undo);
 
  private:
-  struct Recording {
+  struct Captured {
     std::int64_t seen = 0;
     std::unique_ptr<device::Graph> graph;
     at::Tensor result;
   };
 
-  void record(Recording& recording, const std::function<at::Tensor()>& work);
+  void capture(Captured& captured, const std::function<at::Tensor()>& work);
 
   device::Plugin* plugin_;
   std::string what_;
-  std::map<Key, Recording> recordings_;
+  std::map<Key, Captured> captured_;
 };
 
 }  // namespace kedge::device

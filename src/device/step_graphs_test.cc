@@ -14,7 +14,7 @@ class RememberingPlugin : public device::Plugin {
  public:
   void leave_default_stream() override {}
 
-  std::unique_ptr<device::Graph> record(const std::function<void()>& work) override {
+  std::unique_ptr<device::Graph> capture(const std::function<void()>& work) override {
     class Remembered : public device::Graph {
      public:
       explicit Remembered(int* replays) : replays_(replays) {}
@@ -25,7 +25,7 @@ class RememberingPlugin : public device::Plugin {
       int* replays_;
     };
 
-    ++recorded;
+    ++captured;
     work();
     return std::make_unique<Remembered>(&replays);
   }
@@ -38,11 +38,11 @@ class RememberingPlugin : public device::Plugin {
     return fail(ErrorKind::Unavailable, "no kernels here");
   }
 
-  int recorded = 0;
+  int captured = 0;
   int replays = 0;
 };
 
-TEST(StepGraphs, records_a_step_that_was_seen_three_times_and_replays_it) {
+TEST(StepGraphs, captures_a_step_that_was_seen_three_times_and_replays_it) {
   RememberingPlugin plugin;
   StepGraphs graphs(&plugin);
   int done = 0;
@@ -50,24 +50,24 @@ TEST(StepGraphs, records_a_step_that_was_seen_three_times_and_replays_it) {
   for (int i = 0; i < 10; ++i) {
     graphs.run({.count = 8}, work, [] {});
   }
-  EXPECT_EQ(done, 4) << "three as they come, one while it is recorded";
-  EXPECT_EQ(plugin.recorded, 1);
+  EXPECT_EQ(done, 4) << "three as they come, one while it is captured";
+  EXPECT_EQ(plugin.captured, 1);
   EXPECT_EQ(plugin.replays, 7);
 }
 
-TEST(StepGraphs, steps_of_other_shapes_are_recorded_for_themselves) {
+TEST(StepGraphs, steps_of_other_shapes_are_captured_for_themselves) {
   RememberingPlugin plugin;
   StepGraphs graphs(&plugin);
   const auto work = [] { return torch::zeros({}); };
   for (int i = 0; i < 5; ++i) {
     graphs.run({.count = 8}, work, [] {});
     graphs.run({.count = 3}, work, [] {});
-    graphs.run({.count = 8, .is_last_of_group = false}, work, [] {});
+    graphs.run({.count = 8, .is_last_micro_batch = false}, work, [] {});
   }
-  EXPECT_EQ(plugin.recorded, 3);
+  EXPECT_EQ(plugin.captured, 3);
 }
 
-TEST(StepGraphs, a_step_that_cannot_be_recorded_is_done_and_nothing_is_recorded_after_it) {
+TEST(StepGraphs, a_step_that_cannot_be_captured_is_done_and_nothing_is_captured_after_it) {
   RememberingPlugin plugin;
   StepGraphs graphs(&plugin);
   int done = 0;
@@ -76,7 +76,7 @@ TEST(StepGraphs, a_step_that_cannot_be_recorded_is_done_and_nothing_is_recorded_
     const at::Tensor result = graphs.run(
         {.count = 8},
         [&] {
-          if (plugin.recorded == 1 && undone == 0) {
+          if (plugin.captured == 1 && undone == 0) {
             throw std::runtime_error("operation not permitted when stream is capturing\nmore");
           }
           return torch::full({}, ++done);

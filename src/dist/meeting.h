@@ -21,7 +21,7 @@ struct MeetingOptions {
   ranks::RankPlace place;
   std::string interface = {};  // empty: chosen, see network.h
   std::chrono::milliseconds init_timeout = std::chrono::minutes(2);
-  std::chrono::milliseconds timeout = std::chrono::minutes(5);  // of one exchange
+  std::chrono::milliseconds timeout = std::chrono::minutes(5);  // of one collective
   Transport transport = Transport::Auto;
   std::string why_no_gpu = "it trains on the CPU";  // empty: on the plugin's current device
 };

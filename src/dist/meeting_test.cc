@@ -34,7 +34,7 @@ TEST(Meeting, ranks_sum_share_and_gather) {
     EXPECT_TRUE(shared.equal(torch::full({2}, 2, torch::kInt64)));
     EXPECT_EQ(broadcast_text(group, rank == 0 ? "hello" : "nobody"), "hello");
     EXPECT_EQ(broadcast_text(group, ""), "");
-    EXPECT_THAT(gather_texts(group, std::string(static_cast<std::size_t>(rank), 'x')),
+    EXPECT_THAT(all_gather_texts(group, std::string(static_cast<std::size_t>(rank), 'x')),
                 ElementsAre("", "x", "xx"));
     ++checked;
   });
@@ -47,10 +47,12 @@ TEST(Meeting, a_twin_does_not_wait_for_its_group) {
     at::Tensor first = torch::ones({1});
     at::Tensor second = torch::ones({1});
     // Each rank begins with the other one.
-    const auto one = (group.is_first() ? group : *twin)
-                         .start_sum(group.is_first() ? first : second, ranks::Collective::Sum);
-    const auto two = (group.is_first() ? *twin : group)
-                         .start_sum(group.is_first() ? second : first, ranks::Collective::Sum);
+    const auto one =
+        (group.is_first() ? group : *twin)
+            .start_all_reduce(group.is_first() ? first : second, ranks::Collective::AllReduce);
+    const auto two =
+        (group.is_first() ? *twin : group)
+            .start_all_reduce(group.is_first() ? second : first, ranks::Collective::AllReduce);
     one->wait();
     two->wait();
     EXPECT_EQ(first.item<float>(), 2);

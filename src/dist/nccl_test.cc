@@ -37,7 +37,7 @@ TEST_F(NcclOnGpu, a_group_of_one_is_one_that_talks) {
   EXPECT_EQ(group_->transport(), "nccl");
   EXPECT_EQ(group_->size(), 1);
   EXPECT_FALSE(group_->is_alone());
-  EXPECT_TRUE(group_->can_record());
+  EXPECT_TRUE(group_->can_capture());
 }
 
 TEST_F(NcclOnGpu, sums_shares_and_gathers_what_is_on_the_device) {
@@ -66,22 +66,22 @@ TEST_F(NcclOnGpu, a_twin_has_connections_of_its_own) {
   const auto twin = group_->make_twin("second");
   at::Tensor first = torch::ones({5}, on_gpu_);
   at::Tensor second = torch::ones({5}, on_gpu_);
-  const auto one = group_->start_sum(first, ranks::Collective::Sum);
-  const auto two = twin->start_sum(second, ranks::Collective::Sum);
+  const auto one = group_->start_all_reduce(first, ranks::Collective::AllReduce);
+  const auto two = twin->start_all_reduce(second, ranks::Collective::AllReduce);
   two->wait();
   one->wait();
   EXPECT_TRUE(first.equal(second));
 }
 
-TEST_F(NcclOnGpu, a_sum_can_be_part_of_a_recorded_step) {
+TEST_F(NcclOnGpu, a_sum_can_be_part_of_a_captured_step) {
   at::Tensor values = torch::ones({100}, on_gpu_);
   const auto work = [&] {
     values.mul_(2);
-    group_->start_sum(values, ranks::Collective::Gradients)->wait();
+    group_->start_all_reduce(values, ranks::Collective::Gradients)->wait();
     values.add_(1);
   };
   work();  // once as it comes: NCCL connects with its first call
-  const auto graph = device::plugin()->record(work);
+  const auto graph = device::plugin()->capture(work);
   EXPECT_EQ(values[0].item<float>(), 3);
   graph->replay();
   graph->replay();

@@ -23,7 +23,7 @@ class PeerError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// An exchange under way. The tensor belongs to it until wait() has returned.
+// A collective under way. The tensor belongs to it until wait() has returned.
 class Work {
  public:
   virtual ~Work() = default;
@@ -58,14 +58,15 @@ class ProcessGroup {
   // What tensors of GPUs travel over, for people: "gloo", "nccl".
   virtual std::string_view transport() const { return "none"; }
 
-  // Whether sums of tensors on the device can be part of a recorded step.
-  virtual bool can_record() const { return false; }
+  // Whether sums of tensors on the device can be part of a captured step.
+  virtual bool can_capture() const { return false; }
 
   // Sums `tensor` over all ranks, in place.
   virtual void all_reduce_sum(at::Tensor& tensor) = 0;
 
   // The same, beside what the caller does until it waits. `what` is for reports.
-  virtual std::unique_ptr<Work> start_sum(const at::Tensor& tensor, ranks::Collective what) = 0;
+  virtual std::unique_ptr<Work> start_all_reduce(const at::Tensor& tensor,
+                                                 ranks::Collective what) = 0;
 
   // Every rank's `tensor` becomes that of `root`.
   virtual void broadcast(at::Tensor& tensor, std::int64_t root = 0) = 0;
@@ -85,10 +86,10 @@ class ProcessGroup {
 std::string broadcast_text(ProcessGroup& group, std::string_view text);
 
 // Every rank's text, in order of the ranks.
-std::vector<std::string> gather_texts(ProcessGroup& group, std::string_view text);
+std::vector<std::string> all_gather_texts(ProcessGroup& group, std::string_view text);
 
 // Sums of plain numbers.
-void sum_over_ranks(ProcessGroup& group, std::vector<double>& values);
+void all_reduce_sum(ProcessGroup& group, std::vector<double>& values);
 
 // The group of a process that trains alone.
 std::unique_ptr<ProcessGroup> make_single_process_group();

@@ -34,8 +34,8 @@ class SingleProcessGroup : public ProcessGroup {
 
   void all_reduce_sum(at::Tensor& /*tensor*/) override {}
 
-  std::unique_ptr<Work> start_sum(const at::Tensor& /*tensor*/,
-                                  ranks::Collective /*what*/) override {
+  std::unique_ptr<Work> start_all_reduce(const at::Tensor& /*tensor*/,
+                                         ranks::Collective /*what*/) override {
     return std::make_unique<DoneWork>();
   }
 

@@ -36,7 +36,7 @@ std::string broadcast_text(ProcessGroup& group, std::string_view text) {
   return text_of(bytes, count);
 }
 
-std::vector<std::string> gather_texts(ProcessGroup& group, std::string_view text) {
+std::vector<std::string> all_gather_texts(ProcessGroup& group, std::string_view text) {
   const at::Tensor sizes =
       group.all_gather(torch::tensor({static_cast<std::int64_t>(text.size())}, torch::kInt64));
   const auto longest = std::max<std::int64_t>(1, sizes.max().item<std::int64_t>());
@@ -48,7 +48,7 @@ std::vector<std::string> gather_texts(ProcessGroup& group, std::string_view text
   return texts;
 }
 
-void sum_over_ranks(ProcessGroup& group, std::vector<double>& values) {
+void all_reduce_sum(ProcessGroup& group, std::vector<double>& values) {
   if (group.is_alone()) {
     return;
   }

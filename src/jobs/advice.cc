@@ -132,10 +132,11 @@ std::string describe_length(double task_s) {
   if (!length) {
     return "longer than any class of GPU jobs (7 days)";
   }
-  return fmt::format(
-      "class {} (up to {}): {} at a time", length->name, render_seconds({length->limit_s}),
-      length->gpu_count > 0 ? fmt::format("{} GPUs of a user", length->gpu_count)
-                            : fmt::format("{:.0f}% of the shared GPUs", 100 * length->gpu_share));
+  return fmt::format("class {} (up to {}): {} at a time", length->name,
+                     render_seconds({length->limit_s}),
+                     length->gpu_count > 0
+                         ? fmt::format("{} GPUs of a user", length->gpu_count)
+                         : fmt::format("{:.0f}% of the shared GPUs", 100 * length->gpu_fraction));
 }
 
 struct AtOnce {

@@ -7,8 +7,8 @@ namespace kedge::jobs {
 namespace {
 
 constexpr auto kClasses = std::to_array<JobLengthClass>({
-    {.name = "short", .limit_s = 12 * kHour_s, .gpu_share = 2.0 / 3},
-    {.name = "medium", .limit_s = 24 * kHour_s, .gpu_share = 1.0 / 3},
+    {.name = "short", .limit_s = 12 * kHour_s, .gpu_fraction = 2.0 / 3},
+    {.name = "medium", .limit_s = 24 * kHour_s, .gpu_fraction = 1.0 / 3},
     {.name = "long", .limit_s = 7 * 24 * kHour_s, .gpu_count = 4},
 });
 

@@ -14,7 +14,7 @@ inline constexpr double kHour_s = 3600;
 struct JobLengthClass {
   std::string_view name;
   double limit_s = 0;
-  double gpu_share = 0;        // of the pool's shared GPUs; 0: `gpu_count` says it
+  double gpu_fraction = 0;     // of the pool's shared GPUs; 0: `gpu_count` says it
   std::int64_t gpu_count = 0;  // per user
 };
 

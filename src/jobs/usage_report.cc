@@ -14,9 +14,9 @@ namespace {
 // Room above what was seen: the next run is never quite the same.
 constexpr double kMemoryRoom = 1.25;
 constexpr double kTimeRoom = 1.5;
-// Below this share of what was asked for it is worth changing.
-constexpr double kLowShare = 0.5;
-constexpr double kHighShare = 0.9;
+// Below this fraction of what was asked for it is worth changing.
+constexpr double kLowFraction = 0.5;
+constexpr double kHighFraction = 0.9;
 constexpr double kLeastTime_s = 600;  // schedulers plan in minutes; shorter limits gain nothing
 
 struct Most {
@@ -68,27 +68,28 @@ std::vector<std::string> suggest_requests(const config::JobConfig& wants,
   std::vector<std::string> lines;
   const Most most = find_most(tasks);
   const auto memory = static_cast<double>(most.memory_bytes);
-  const double share = memory / static_cast<double>(std::max<std::uint64_t>(wants.memory.value, 1));
-  if (most.memory_bytes > 0 && (share < kLowShare || share > kHighShare)) {
+  const double fraction =
+      memory / static_cast<double>(std::max<std::uint64_t>(wants.memory.value, 1));
+  if (most.memory_bytes > 0 && (fraction < kLowFraction || fraction > kHighFraction)) {
     lines.push_back(fmt::format("job.memory: {} asked for, {} used at most: job.memory={}",
                                 render_bytes(wants.memory), render_bytes({most.memory_bytes}),
                                 in_megabytes(memory * kMemoryRoom)));
   }
   const auto cores = static_cast<double>(wants.cpus * wants.ranks * wants.nodes);
-  if (most.cores > 0 && cores > 1 && most.cores < kLowShare * cores) {
+  if (most.cores > 0 && cores > 1 && most.cores < kLowFraction * cores) {
     const auto per_rank = static_cast<std::int64_t>(
         std::ceil(most.cores / static_cast<double>(wants.ranks * wants.nodes)));
     lines.push_back(fmt::format("job.cpus: {} cores held, {:.1f} busy: job.cpus={}", cores,
                                 most.cores, std::max<std::int64_t>(per_rank, 1)));
   }
   const double time_s = std::max(most.elapsed_s * kTimeRoom, kLeastTime_s);
-  if (most.elapsed_s > 0 && time_s < kLowShare * wants.time.value) {
+  if (most.elapsed_s > 0 && time_s < kLowFraction * wants.time.value) {
     lines.push_back(
         fmt::format("job.time: {} asked for, {} used: job.time={}m, and shorter jobs "
                     "start sooner",
                     render_seconds(wants.time), render_seconds({most.elapsed_s}),
                     static_cast<std::int64_t>(std::ceil(time_s / 60))));
-  } else if (most.elapsed_s > kHighShare * wants.time.value && wants.time.value > 0) {
+  } else if (most.elapsed_s > kHighFraction * wants.time.value && wants.time.value > 0) {
     lines.push_back(fmt::format("job.time: {} of {} used: job.time={}m",
                                 render_seconds({most.elapsed_s}), render_seconds(wants.time),
                                 static_cast<std::int64_t>(std::ceil(time_s / 60))));

@@ -87,7 +87,7 @@ std::string_view name_of(RankPhase phase) {
                                                        "preparing",
                                                        "waiting for data",
                                                        "computing",
-                                                       "exchanging",
+                                                       "in a collective",
                                                        "saving",
                                                        "validating",
                                                        "without another rank",
@@ -97,7 +97,8 @@ std::string_view name_of(RankPhase phase) {
 
 std::string_view name_of(Collective collective) {
   constexpr std::array<std::string_view, 7> kNames = {
-      "none", "sum of gradients", "sum", "broadcast", "gather", "barrier", "batch norm"};
+      "none",    "all-reduce of gradients", "all-reduce", "broadcast", "all-gather",
+      "barrier", "all-reduce of batch norm"};
   return kNames[static_cast<std::size_t>(collective) % kNames.size()];
 }
 

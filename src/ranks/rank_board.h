@@ -19,7 +19,7 @@ enum class RankPhase : std::uint32_t {
   Preparing,  // data, model, checkpoint
   Data,       // waits for a batch
   Compute,
-  Exchange,  // in a collective
+  InCollective,  // waits for other ranks in one
   Saving,
   Validating,
   Lost,  // ends because another rank is gone
@@ -28,8 +28,16 @@ enum class RankPhase : std::uint32_t {
 
 std::string_view name_of(RankPhase phase);
 
-// What an exchange between the ranks is for.
-enum class Collective : std::uint32_t { None, Gradients, Sum, Broadcast, Gather, Barrier, Norm };
+// What the ranks do together, by what it is for.
+enum class Collective : std::uint32_t {
+  None,
+  Gradients,
+  AllReduce,
+  Broadcast,
+  AllGather,
+  Barrier,
+  Norm
+};
 
 std::string_view name_of(Collective collective);
 
@@ -45,7 +53,7 @@ struct RankSlot {
   std::atomic<std::int64_t> finished_collectives{0};
   // Where the time of the steps went, all since the start.
   std::atomic<std::int64_t> data_us{0};
-  std::atomic<std::int64_t> exchange_us{0};
+  std::atomic<std::int64_t> collective_us{0};
   std::atomic<std::int64_t> train_us{0};  // all of them, and computing
   char run_id[128] = {};                  // rank 0's, once it has one: what a restart goes on with
   char memory[256] = {};                  // the folder that it keeps in memory for a restart

@@ -58,7 +58,7 @@ std::vector<std::int64_t> ranks_where(std::span<const RankView> views, Test&& te
 
 double compute_s(const RankView& view) {
   return std::max(
-      0.0, view.train_s - view.data_s - view.exchange_s);  // the ends of epochs are waits too
+      0.0, view.train_s - view.data_s - view.collective_s);  // the ends of epochs are waits too
 }
 
 struct Slow {
@@ -104,7 +104,7 @@ RankView view_of(const RankSlot& slot, std::int64_t rank) {
   view.collective = slot.collective.load(kRelaxed);
   view.collectives = slot.collectives.load(kRelaxed);
   view.data_s = seconds_of(slot.data_us);
-  view.exchange_s = seconds_of(slot.exchange_us);
+  view.collective_s = seconds_of(slot.collective_us);
   view.train_s = seconds_of(slot.train_us);
   return view;
 }
@@ -112,7 +112,8 @@ RankView view_of(const RankSlot& slot, std::int64_t rank) {
 std::vector<std::int64_t> find_culprits(std::span<const RankView> views) {
   auto found = ranks_where(views, is_halted);
   if (found.empty()) {
-    found = ranks_where(views, [](const RankView& v) { return v.phase != RankPhase::Exchange; });
+    found =
+        ranks_where(views, [](const RankView& v) { return v.phase != RankPhase::InCollective; });
   }
   if (!found.empty() && found.size() < views.size()) {
     return found;
@@ -136,7 +137,7 @@ std::string render_hang(std::span<const RankView> views) {
                         fmt::join(culprits, ", "), silent_ms / 1000);
   for (const RankView& view : views) {
     const bool is_culprit = std::ranges::find(culprits, view.rank) != culprits.end();
-    text += fmt::format("\n{} rank {} (process {}{}): step {}, {} for {:.1f} s; exchange {}: {}",
+    text += fmt::format("\n{} rank {} (process {}{}): step {}, {} for {:.1f} s; collective {}: {}",
                         is_culprit ? "->" : "  ", view.rank, view.pid,
                         view.host.empty() ? "" : " on " + view.host, std::max(view.step, 0L),
                         name_of(view.phase), static_cast<double>(view.silent_ms) * 1e-3,

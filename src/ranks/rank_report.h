@@ -22,7 +22,7 @@ struct RankView {
   Collective collective = Collective::None;
   std::int64_t collectives = 0;
   double data_s = 0;
-  double exchange_s = 0;
+  double collective_s = 0;
   double train_s = 0;                   // of all steps together
   double link_s = 0;                    // for 1 MiB to rank 0 and back; 0: not measured
   std::vector<std::string> stack = {};  // innermost first; empty: not known
@@ -30,15 +30,15 @@ struct RankView {
 
 RankView view_of(const RankSlot& slot, std::int64_t rank);
 
-// The ranks that the others wait for: stopped or gone ones, else those outside of an exchange,
-// else those that have begun fewest exchanges; empty where nothing tells them apart.
+// The ranks that the others wait for: stopped or gone ones, else those outside of a collective,
+// else those that have begun fewest collectives; empty where nothing tells them apart.
 std::vector<std::int64_t> find_culprits(std::span<const RankView> views);
 
-// Several lines: who hangs, then a line a rank with its step, phase, last exchange and stack.
+// Several lines: who hangs, then a line a rank with its step, phase, last collective and stack.
 std::string render_hang(std::span<const RankView> views);
 
 // "rank 2 is slow in compute: 1.8 ms a step, the others 0.9 ms"; empty where nobody is. A slow link
-// makes all ranks wait alike in their exchanges: it shows only where links were measured.
+// makes all ranks wait alike in their collectives: it shows only where links were measured.
 std::string render_stragglers(std::span<const RankView> views);
 
 }  // namespace kedge::ranks

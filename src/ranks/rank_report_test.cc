@@ -17,7 +17,7 @@ RankView waiting(std::int64_t rank, std::int64_t collectives) {
           .state = 'S',
           .silent_ms = 21'000,
           .step = 7,
-          .phase = RankPhase::Exchange,
+          .phase = RankPhase::InCollective,
           .collective = Collective::Gradients,
           .collectives = collectives};
 }
@@ -39,7 +39,7 @@ TEST(RankReport, names_the_rank_that_others_wait_for_in_an_exchange) {
   EXPECT_THAT(render_hang(views), HasSubstr("waiting for data"));
 }
 
-TEST(RankReport, names_the_rank_that_has_begun_fewer_exchanges) {
+TEST(RankReport, names_the_rank_that_has_begun_fewer_collectives) {
   const std::vector<RankView> views = {waiting(0, 9), waiting(1, 8), waiting(2, 9)};
   EXPECT_THAT(find_culprits(views), ElementsAre(1));
 }
@@ -56,10 +56,10 @@ TEST(RankReport, tells_slow_data_from_slow_computing) {
     view.step = 10;
     view.train_s = 2;
     view.data_s = 0.1;
-    view.exchange_s = 0.9;
+    view.collective_s = 0.9;
   }
   EXPECT_THAT(render_stragglers(views), IsEmpty());
-  views[2].exchange_s = 0.1;  // 1.8 s of its own, the others 1.0
+  views[2].collective_s = 0.1;  // 1.8 s of its own, the others 1.0
   EXPECT_THAT(render_stragglers(views), HasSubstr("rank 2 is slow in compute: 180 ms a step"));
   views[2].data_s = 1.0;
   EXPECT_THAT(render_stragglers(views), HasSubstr("rank 2 is slow in data: 100 ms a step"));
@@ -70,7 +70,7 @@ TEST(RankReport, names_the_rank_behind_a_slow_link) {
   for (RankView& view : views) {
     view.step = 10;
     view.train_s = 2;
-    view.exchange_s = 1.5;
+    view.collective_s = 1.5;
     view.link_s = view.rank == 0 ? 0 : 0.004;
   }
   EXPECT_THAT(render_stragglers(views), IsEmpty());

@@ -17,7 +17,7 @@ std::vector<ScaleRow> compare_scales(std::span<const ScalePoint> points) {
   return rows;
 }
 
-std::optional<double> parallel_share(const ScaleRow& row) {
+std::optional<double> parallel_fraction(const ScaleRow& row) {
   const auto ranks = static_cast<double>(row.point.ranks);
   if (row.point.ranks < 2 || row.speed_up <= 0) {
     return std::nullopt;
@@ -64,11 +64,11 @@ std::string advise_nodes(std::span<const ScaleRow> rows, std::int64_t nodes) {
         "prefer dist.nodes=1 to {}: even on one machine more than {} rank{} bring nothing", nodes,
         chosen.point.ranks, chosen.point.ranks == 1 ? "" : "s");
   }
-  if (chosen.point.exchange_share >= kMuch) {
+  if (chosen.point.collective_fraction >= kMuch) {
     return fmt::format(
         "prefer dist.nodes=1 to {}: inside one machine {:.0f}% of the time already goes into "
         "waiting for each other, and a network is slower; dist.compression=bf16 halves the traffic",
-        nodes, chosen.point.exchange_share * 100);
+        nodes, chosen.point.collective_fraction * 100);
   }
   return {};
 }

@@ -13,7 +13,7 @@ namespace kedge::ranks {
 struct ScalePoint {
   std::int64_t ranks = 1;
   double samples_per_s = 0;
-  double exchange_share = 0;  // of the time, waiting for other ranks
+  double collective_fraction = 0;  // of the time, waiting for other ranks
 };
 
 struct ScaleRow {
@@ -25,9 +25,9 @@ struct ScaleRow {
 // `points` begin with one rank.
 std::vector<ScaleRow> compare_scales(std::span<const ScalePoint> points);
 
-// The share p of the work that more ranks make faster, from speed-up S with n ranks:
+// The fraction p of the work that more ranks make faster, from speed-up S with n ranks:
 // S = 1 / ((1 - p) + p / n). Nothing with one rank alone; between 0 and 1.
-std::optional<double> parallel_share(const ScaleRow& row);
+std::optional<double> parallel_fraction(const ScaleRow& row);
 
 // How many ranks to use, in a sentence: the fewest that are within a tenth of the fastest.
 std::string advise_ranks(std::span<const ScaleRow> rows);

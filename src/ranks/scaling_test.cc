@@ -18,11 +18,11 @@ TEST(Scaling, speed_up_and_efficiency_are_against_one_rank) {
 
 // Amdahl's own example: 4 processors and a speed-up of 16/7 mean that 3/4 of the work is parallel.
 TEST(Scaling, the_parallel_share_follows_amdahls_law) {
-  const auto share = parallel_share({.point = {.ranks = 4}, .speed_up = 16.0 / 7});
-  ASSERT_TRUE(share);
-  EXPECT_NEAR(*share, 0.75, 1e-12);
-  EXPECT_FALSE(parallel_share({.point = {.ranks = 1}}));
-  EXPECT_EQ(parallel_share({.point = {.ranks = 2}, .speed_up = 0.5}), 0.0);
+  const auto fraction = parallel_fraction({.point = {.ranks = 4}, .speed_up = 16.0 / 7});
+  ASSERT_TRUE(fraction);
+  EXPECT_NEAR(*fraction, 0.75, 1e-12);
+  EXPECT_FALSE(parallel_fraction({.point = {.ranks = 1}}));
+  EXPECT_EQ(parallel_fraction({.point = {.ranks = 2}, .speed_up = 0.5}), 0.0);
 }
 
 TEST(Scaling, advises_the_fewest_that_are_about_as_fast) {

@@ -91,7 +91,7 @@ Judgement judge_hyperband(const SweepPlan& plan, std::span<const Trial> trials,
   return {Verdict::Stop, explain(plan, loss, *bracket, standing)};
 }
 
-bool is_in_best_share(const Standing& standing, double eta) {
+bool is_in_best_fraction(const Standing& standing, double eta) {
   const auto places =
       static_cast<std::int64_t>(std::floor(static_cast<double>(standing.count) / eta));
   return standing.better < places;
@@ -106,7 +106,7 @@ Judgement judge_asha(const SweepPlan& plan, std::span<const Trial> trials, const
   const double loss = best_loss(plan.metric, trial, *bracket);
   const Standing standing = find_standing(plan, trials, *bracket, loss);
   const bool is_young = static_cast<double>(standing.count) < rule.eta;
-  if (is_in_best_share(standing, rule.eta) || (!rule.is_promoting && is_young)) {
+  if (is_in_best_fraction(standing, rule.eta) || (!rule.is_promoting && is_young)) {
     return {};
   }
   return {rule.is_promoting ? Verdict::Pause : Verdict::Stop,
@@ -199,7 +199,8 @@ std::vector<std::size_t> find_promotions(const SweepPlan& plan, std::span<const 
       continue;
     }
     const double loss = best_loss(plan.metric, trials[i], *bracket);
-    if (is_in_best_share(find_standing(plan, trials, *bracket, loss), plan.early_terminate.eta)) {
+    if (is_in_best_fraction(find_standing(plan, trials, *bracket, loss),
+                            plan.early_terminate.eta)) {
       candidates.push_back({i, *bracket, loss});
     }
   }

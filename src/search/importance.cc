@@ -25,7 +25,7 @@ namespace kedge::search {
 namespace {
 
 constexpr int kTrees = 64;
-// Groups of trees, whose differences tell how sure the variance shares are.
+// Groups of trees, whose differences tell how sure the variance fractions are.
 constexpr std::size_t kGroups = 8;
 constexpr std::uint32_t kProbes = 512;
 constexpr std::size_t kBins = 64;
@@ -47,9 +47,9 @@ Estimate spread_of(std::vector<double> values) {
   }
   Estimate estimate{mean_of(values), 0, 0};
   std::ranges::sort(values);
-  const auto at = [&](double share) {
+  const auto at = [&](double fraction) {
     return values[static_cast<std::size_t>(
-        std::lround(share * static_cast<double>(values.size() - 1)))];
+        std::lround(fraction * static_cast<double>(values.size() - 1)))];
   };
   estimate.low = at(0.025);
   estimate.high = at(0.975);
@@ -78,7 +78,7 @@ Estimate correlate(std::span<const double> x, std::span<const double> y) {
   return {r, std::tanh(z - width), std::tanh(z + width)};
 }
 
-// The root of the share of the variance that lies between the choices.
+// The root of the fraction of the variance that lies between the choices.
 double correlation_ratio(std::span<const double> choice, std::span<const double> y,
                          std::uint64_t choices) {
   std::vector<double> sums(choices, 0.0);
@@ -145,7 +145,7 @@ ForestData data_of(const SweepPlan& plan, std::span<const Trial> trials) {
 // What the trees say, one number each per axis.
 struct ForestFindings {
   std::vector<std::vector<double>> permutation;
-  std::vector<double> variance;                     // shares by axis, of the whole forest
+  std::vector<double> variance;                     // fractions by axis, of the whole forest
   std::vector<std::vector<double>> group_variance;  // and of each group of trees
   double explained = 0;
 };
@@ -185,14 +185,14 @@ class TreeGroup {
   }
 
   // Sums of predictions instead of means: the ratio is the same.
-  std::vector<double> shares() const {
+  std::vector<double> fractions() const {
     const double total = variance_of(predictions_);
-    std::vector<double> shares;
-    shares.reserve(marginals_.size());
+    std::vector<double> fractions;
+    fractions.reserve(marginals_.size());
     for (const std::vector<double>& marginal : marginals_) {
-      shares.push_back(total > 0 ? std::min(variance_of(marginal) / total, 1.0) : 0);
+      fractions.push_back(total > 0 ? std::min(variance_of(marginal) / total, 1.0) : 0);
     }
-    return shares;
+    return fractions;
   }
 
  private:
@@ -276,9 +276,9 @@ ForestFindings ask_forest(const ForestData& data) {
   for (const TreeGroup& group : groups) {
     all.add(group);
   }
-  findings.variance = all.shares();
+  findings.variance = all.fractions();
   for (const TreeGroup& group : groups) {
-    findings.group_variance.push_back(group.shares());
+    findings.group_variance.push_back(group.fractions());
   }
   const double mean = mean_of(data.values);
   double missed = 0;
@@ -302,7 +302,7 @@ Estimate around(double value, const std::vector<double>& by_group) {
 }
 
 // The mean over trees with the interval of a mean, in parts of `whole`.
-Estimate share_of(const std::vector<double>& values, double whole) {
+Estimate fraction_of(const std::vector<double>& values, double whole) {
   const double mean = mean_of(values);
   double square = 0;
   for (const double value : values) {
@@ -379,17 +379,17 @@ Result<ImportanceReport> find_importance(const SweepPlan& plan, std::span<const 
     importance.correlation = data.choices[axis] > 0
                                  ? correlate_choices(column, data.values, data.choices[axis])
                                  : correlate(column, data.values);
-    importance.permutation = share_of(findings.permutation[axis], whole);
+    importance.permutation = fraction_of(findings.permutation[axis], whole);
     std::vector<double> by_group;
     by_group.reserve(kGroups);
-    for (const std::vector<double>& shares : findings.group_variance) {
-      by_group.push_back(shares[axis]);
+    for (const std::vector<double>& fractions : findings.group_variance) {
+      by_group.push_back(fractions[axis]);
     }
-    importance.variance_share = around(findings.variance[axis], by_group);
+    importance.variance_fraction = around(findings.variance[axis], by_group);
     report.parameters.push_back(std::move(importance));
   }
   std::ranges::stable_sort(report.parameters, [](const Importance& a, const Importance& b) {
-    return a.variance_share.value > b.variance_share.value;
+    return a.variance_fraction.value > b.variance_fraction.value;
   });
   return report;
 }

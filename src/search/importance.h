@@ -27,16 +27,16 @@ struct Importance {
   // Fisher's interval; of choices, the correlation ratio, which has no sign.
   Estimate correlation;
   // How much worse a random forest predicts the metric of trials it has not seen when the
-  // parameter's values are shuffled, as a share of all parameters' together; from the trees'
+  // parameter's values are shuffled, as a fraction of all parameters' together; from the trees'
   // spread.
   Estimate permutation;
-  // The share of the metric's variance over the space that the parameter explains by itself
+  // The fraction of the metric's variance over the space that the parameter explains by itself
   // (fANOVA, Hutter et al. 2014, of the whole forest), from the spread of groups of trees.
-  Estimate variance_share;
+  Estimate variance_fraction;
 };
 
 struct ImportanceReport {
-  std::vector<Importance> parameters;  // the largest variance share first
+  std::vector<Importance> parameters;  // the largest variance fraction first
   std::int64_t trials = 0;             // that it was worked out from
   double explained = 0;                // R^2 of the forest on trials that each tree has not seen
 };

@@ -53,10 +53,10 @@ TEST(Importance, shares_of_a_sum_are_the_squares_of_its_slopes) {
   const auto report = measure(plan, 400, [](const nlohmann::json& v) {
     return 3 * v["a"].get<double>() + 2 * v["b"].get<double>() + v["c"].get<double>();
   });
-  EXPECT_NEAR(find(report, "a").variance_share.value, 9.0 / 14, 0.06);
-  EXPECT_NEAR(find(report, "b").variance_share.value, 4.0 / 14, 0.06);
-  EXPECT_NEAR(find(report, "c").variance_share.value, 1.0 / 14, 0.05);
-  EXPECT_LT(find(report, "idle").variance_share.value, 0.02);
+  EXPECT_NEAR(find(report, "a").variance_fraction.value, 9.0 / 14, 0.06);
+  EXPECT_NEAR(find(report, "b").variance_fraction.value, 4.0 / 14, 0.06);
+  EXPECT_NEAR(find(report, "c").variance_fraction.value, 1.0 / 14, 0.05);
+  EXPECT_LT(find(report, "idle").variance_fraction.value, 0.02);
   EXPECT_NEAR(find(report, "a").permutation.value, 9.0 / 14, 0.08);
   // Correlations of a sum of independent terms: 3 / sqrt(14) and so on.
   EXPECT_NEAR(find(report, "a").correlation.value, 3 / std::sqrt(14.0), 0.03);
@@ -65,7 +65,8 @@ TEST(Importance, shares_of_a_sum_are_the_squares_of_its_slopes) {
   EXPECT_GT(report.explained, 0.9);
 }
 
-// Ishigami's function, a = 7, b = 0.1: first-order shares 0.3139, 0.4424 and 0 (Saltelli et al.).
+// Ishigami's function, a = 7, b = 0.1: first-order fractions 0.3139, 0.4424 and 0 (Saltelli et
+// al.).
 TEST(Importance, agrees_with_ishigamis_function) {
   const SweepPlan plan = plan_of(
       "  x1: {min: -3.14159265, max: 3.14159265}\n  x2: {min: -3.14159265, max: 3.14159265}\n"
@@ -75,9 +76,9 @@ TEST(Importance, agrees_with_ishigamis_function) {
     const double s2 = std::sin(v["x2"].get<double>());
     return s1 + 7 * s2 * s2 + 0.1 * std::pow(v["x3"].get<double>(), 4) * s1;
   });
-  EXPECT_NEAR(find(report, "x1").variance_share.value, 0.3139, 0.08);
-  EXPECT_NEAR(find(report, "x2").variance_share.value, 0.4424, 0.08);
-  EXPECT_NEAR(find(report, "x3").variance_share.value, 0, 0.05);
+  EXPECT_NEAR(find(report, "x1").variance_fraction.value, 0.3139, 0.08);
+  EXPECT_NEAR(find(report, "x2").variance_fraction.value, 0.4424, 0.08);
+  EXPECT_NEAR(find(report, "x3").variance_fraction.value, 0, 0.05);
 }
 
 // adam 0, sgd 1, lion 2, and a slope of 1: variances 2/3 and 1/12.
@@ -87,8 +88,8 @@ TEST(Importance, choices_are_taken_apart_too) {
     const std::string o = v["o"];
     return (o == "adam" ? 0 : o == "sgd" ? 1 : 2) + v["x"].get<double>();
   });
-  EXPECT_NEAR(find(report, "o").variance_share.value, 8.0 / 9, 0.04);
-  EXPECT_NEAR(find(report, "x").variance_share.value, 1.0 / 9, 0.04);
+  EXPECT_NEAR(find(report, "o").variance_fraction.value, 8.0 / 9, 0.04);
+  EXPECT_NEAR(find(report, "x").variance_fraction.value, 1.0 / 9, 0.04);
   EXPECT_NEAR(find(report, "o").correlation.value, std::sqrt(8.0 / 9), 0.03);
 }
 

@@ -47,14 +47,14 @@ double quantile(const Parameter& p, double u) {
 }
 
 double cdf(const Parameter& p, double x) {
-  const auto share = [](double low, double high, double at) {
+  const auto fraction = [](double low, double high, double at) {
     return high > low ? std::clamp((at - low) / (high - low), 0.0, 1.0) : 0.5;
   };
   switch (p.distribution) {
     case Distribution::LogUniform:
-      return x > 0 ? share(p.min, p.max, std::log(x)) : 0;
+      return x > 0 ? fraction(p.min, p.max, std::log(x)) : 0;
     case Distribution::InvLogUniform:
-      return x > 0 ? share(-p.max, -p.min, std::log(x)) : 0;
+      return x > 0 ? fraction(-p.max, -p.min, std::log(x)) : 0;
     case Distribution::Normal:
       return normal_cdf((x - p.mu) / p.sigma);
     case Distribution::LogNormal:
@@ -67,7 +67,7 @@ double cdf(const Parameter& p, double x) {
     case Distribution::Categorical:
       break;
   }
-  return share(p.min, p.max, x);
+  return fraction(p.min, p.max, x);
 }
 
 struct Multiples {

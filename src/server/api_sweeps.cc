@@ -125,7 +125,7 @@ Result<nlohmann::json> get_importance(SweepHost& host, const Request& /*request*
     json["parameters"].push_back({{"name", one.name},
                                   {"correlation", to_json(one.correlation)},
                                   {"permutation", to_json(one.permutation)},
-                                  {"variance_share", to_json(one.variance_share)}});
+                                  {"variance_share", to_json(one.variance_fraction)}});
   }
   return json;
 }

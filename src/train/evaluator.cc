@@ -13,7 +13,7 @@ namespace {
 
 bool is_true_anywhere(dist::ProcessGroup& group, bool is_true) {
   std::vector<double> counts = {is_true ? 1.0 : 0.0};
-  dist::sum_over_ranks(group, counts);
+  dist::all_reduce_sum(group, counts);
   return counts.front() > 0;
 }
 
@@ -30,7 +30,7 @@ Evaluator::Evaluator(data::Loader& loader, InputMaker& make_inputs, const nn::Lo
                .classes = preparation.task.classes,
                .with_confusion = options_.with_confusion && !preparation.task.is_language(),
                .is_language = preparation.task.is_language()}),
-      graphs_(options_.recorder, "batches of the validation") {}
+      graphs_(options_.capture_with, "batches of the validation") {}
 
 // The scores of the batch that was staged, counted. Asked of the device, not read back.
 at::Tensor Evaluator::measure(nn::Model& model) {
@@ -74,7 +74,7 @@ Result<Evaluation> Evaluator::run(nn::Model& model, const std::string& prefix,
     }
   }
   std::vector<double> counts = {static_cast<double>(evaluation.skipped)};
-  dist::sum_over_ranks(group, counts);
+  dist::all_reduce_sum(group, counts);
   evaluation.skipped = static_cast<std::int64_t>(counts.front());
   evaluation.metrics = meters_.read(prefix, group);
   if (options_.with_confusion && !is_language) {
@@ -87,14 +87,15 @@ void Evaluator::keep_predictions(const data::Batch& batch, const at::Tensor& sco
                                  std::vector<Prediction>& predictions) const {
   const std::int64_t wanted = options_.prediction_count - std::ssize(predictions);
   const std::int64_t count = std::min(wanted, batch.count);
-  const at::Tensor shares = scores.slice(0, 0, count).to(at::kFloat).softmax(1).cpu().contiguous();
-  const auto* share = shares.data_ptr<float>();
+  const at::Tensor probabilities =
+      scores.slice(0, 0, count).to(at::kFloat).softmax(1).cpu().contiguous();
+  const auto* row = probabilities.data_ptr<float>();
   const auto* labels = reinterpret_cast<const std::int64_t*>(batch.labels.get());
-  const std::int64_t classes = shares.size(1);
+  const std::int64_t classes = probabilities.size(1);
   for (std::int64_t i = 0; i < count; ++i) {
     predictions.push_back({.index = batch.indices[static_cast<std::size_t>(i)],
                            .label = labels[i],
-                           .scores = {share + i * classes, share + (i + 1) * classes},
+                           .scores = {row + i * classes, row + (i + 1) * classes},
                            .image = {.height = batch.height,
                                      .width = batch.width,
                                      .channels = batch.channels,

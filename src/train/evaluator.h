@@ -44,7 +44,8 @@ class Evaluator {
     std::optional<at::ScalarType> autocast = {};
     bool with_confusion = false;
     std::int64_t prediction_count = 0;
-    device::Plugin* recorder = nullptr;  // records what is done for a batch; null: nothing does
+    device::Plugin* capture_with =
+        nullptr;  // captures what is done for a batch; null: nothing does
     // Asked after each batch: a reason to give up (the result is then Interrupted, with it).
     std::function<std::optional<std::string>()> should_stop = {};
   };
@@ -66,7 +67,7 @@ class Evaluator {
   const nn::Loss& loss_;
   const Preparation& preparation_;
   Options options_;
-  Meters meters_;  // recorded work adds to these very tensors
+  Meters meters_;  // captured work adds to these very tensors
   device::StepGraphs graphs_;
 };
 

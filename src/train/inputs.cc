@@ -13,7 +13,7 @@ namespace kedge::train {
 namespace {
 
 // Bytes of a batch from which copying beside the computation is worth a second piece of memory, and
-// a second recording of the step.
+// a second captured of the step.
 constexpr std::int64_t kLarge = 256 * 1024;
 
 // A tensor over a batch's buffer that keeps the buffer alive.

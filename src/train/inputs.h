@@ -1,6 +1,6 @@
 // Turns a loader's batch into tensors on the device: pixels stay 8-bit until they are there. In two
 // parts: stage() starts the copies, always into the same one or two pieces of device memory, and
-// make() does the rest on the device alone, so that it can be recorded and replayed for every
+// make() does the rest on the device alone, so that it can be captured and replayed for every
 // batch.
 #pragma once
 
@@ -60,7 +60,7 @@ class InputMaker {
   // The 8-bit pixels of one image of `batch`, which must have been staged last.
   std::vector<std::uint8_t> pixels_of(const data::Batch& batch, std::int64_t i) const;
 
-  // Where the staged samples lie: a recorded make() is good for as long as this stays.
+  // Where the staged samples lie: a captured make() is good for as long as this stays.
   const void* staged_at() const { return samples_.const_data_ptr(); }
 
  private:

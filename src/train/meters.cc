@@ -25,7 +25,7 @@ Meters::Meters(Options options)
 }
 
 void Meters::reset() {
-  sums_.zero_();  // in place: a recorded step adds to this very tensor
+  sums_.zero_();  // in place: a captured step adds to this very tensor
   if (options_.with_confusion) {
     confusion_.zero_();
   }

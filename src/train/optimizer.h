@@ -24,7 +24,7 @@ struct ParameterGroup {
 
 using ParameterGroups = std::vector<ParameterGroup>;
 
-// The learning rate of a step: a number, and on a GPU the same as a tensor there, which a recorded
+// The learning rate of a step: a number, and on a GPU the same as a tensor there, which a captured
 // step reads anew each time it is replayed.
 struct Rate {
   double value = 0;
@@ -45,8 +45,8 @@ class Optimizer {
   // gradient are left alone. Never waits for the device.
   virtual void step(const Rate& rate) = 0;
 
-  // Whether a step depends on nothing of the host's but its arguments, so that it can be recorded.
-  virtual bool can_record() const { return true; }
+  // Whether a step depends on nothing of the host's but its arguments, so that it can be captured.
+  virtual bool can_capture() const { return true; }
 
   // Whether Rate::found_inf is obeyed.
   virtual bool can_skip_on_device() const { return false; }

@@ -143,8 +143,8 @@ Result<void> train_in_run(const config::LoadedConfig& config, Setup& setup, trac
   const SimulatedCrash crash(KEDGE_TRY(config::parse_crash(config->train.simulate_crash)), run.id(),
                              run.attempt());
   std::unique_ptr<Checkpoints> checkpoints;
-  device::Plugin* const recorder =
-      setup.device.is_cuda() ? device::plugin() : start.options.host_recorder;
+  device::Plugin* const capture_with =
+      setup.device.is_cuda() ? device::plugin() : start.options.host_plugin;
   std::optional<Evaluator> evaluator;
   if (setup.val_loader) {
     evaluator.emplace(
@@ -153,7 +153,7 @@ Result<void> train_in_run(const config::LoadedConfig& config, Setup& setup, trac
                            .autocast = device::autocast_type(setup.precision),
                            .with_confusion = config->track.confusion,
                            .prediction_count = config->track.predictions,
-                           .recorder = config->train.graph ? recorder : nullptr,
+                           .capture_with = config->train.graph ? capture_with : nullptr,
                            .should_stop = [&] { return stop.reason(checkpoints->reserve_s()); }});
   }
   for (const std::string& note : config.notes) {
@@ -185,7 +185,7 @@ Result<void> train_in_run(const config::LoadedConfig& config, Setup& setup, trac
                    .data_digest = setup.data.digest,
                    .stop = stop,
                    .crash = crash,
-                   .recorder = recorder,
+                   .capture_with = capture_with,
                    .waits = start.options.find_waits ? &waits : nullptr});
   say_step(*reporter, trainer, setup);
   std::int64_t durable_step = -1;
@@ -200,7 +200,7 @@ Result<void> train_in_run(const config::LoadedConfig& config, Setup& setup, trac
     }
   }
   const bool is_resumed = start.resumption && start.resumption->newest.checkpoint;
-  KEDGE_TRY(trainer.share_state(is_resumed ? &*start.resumption->newest.checkpoint : nullptr));
+  KEDGE_TRY(trainer.broadcast_state(is_resumed ? &*start.resumption->newest.checkpoint : nullptr));
   std::vector<track::AttemptFacts> attempts = track::list_attempts(run.path());
   if (!attempts.empty()) {
     attempts.pop_back();  // this one
@@ -234,13 +234,13 @@ Result<void> train_in_run(const config::LoadedConfig& config, Setup& setup, trac
   say_summary(*reporter, summary, peak_bytes, run);
   nlohmann::json facts = summary_json(summary, peak_bytes);
   facts["ranks"] = setup.group->size();
-  facts["data_share"] = times.data_share;
-  facts["exchange_share"] = times.exchange_share;
+  facts["data_share"] = times.data_fraction;
+  facts["exchange_share"] = times.collective_fraction;
   if (!setup.group->is_alone()) {
     reporter->say(
         fmt::format("ranks    {:.0f}% of the time waiting for each other, {:.0f}% for "
                     "data{}{}",
-                    times.exchange_share * 100, times.data_share * 100,
+                    times.collective_fraction * 100, times.data_fraction * 100,
                     times.stragglers.empty() ? "" : "; ", times.stragglers));
   }
   if (start.options.find_waits) {
@@ -285,7 +285,7 @@ Result<void> train_as_rank(const config::LoadedConfig& config, const TrainingOpt
     if (setup->group->is_first()) {
       run = KEDGE_TRY(open_run(config, *setup, start));
     }
-    run = share_run(*setup->group, std::move(run));
+    run = broadcast_run(*setup->group, std::move(run));
     ranks::show_run(run->id());
     if (const auto incident = ranks::find_environment_variable(ranks::kIncidentVariable);
         incident && !incident->empty()) {

@@ -31,7 +31,7 @@ struct TrainingOptions {
   std::set<std::string> dropped = {};  // of kStatePieces
   Path restored_copy = {};  // where to write what was restored, before training; empty: nowhere
   bool find_waits = false;  // tell which operations make a step wait for the device
-  device::Plugin* host_recorder = nullptr;  // on a CPU, to try what a GPU would record
+  device::Plugin* host_plugin = nullptr;  // on a CPU, to try what a GPU would capture
 };
 
 // Makes everything the config names, or goes on with an unfinished run of it; trains, and leaves

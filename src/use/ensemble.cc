@@ -157,7 +157,7 @@ Result<void> ensemble(const EnsembleOptions& options) {
   std::vector<Row> rows;
   const auto measure = [&](std::string name, nn::Model& model) -> Result<void> {
     const Measured measured =
-        KEDGE_TRY(measure_model(model, members.front(), options.on_train_part));
+        KEDGE_TRY(measure_model(model, members.front(), options.on_train_split));
     rows.push_back({std::move(name), measured.evaluation.metrics});
     return {};
   };

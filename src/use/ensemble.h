@@ -13,7 +13,7 @@ namespace kedge::use {
 struct EnsembleOptions {
   std::vector<Path> models;            // run or checkpoint folders
   std::vector<std::string> overrides;  // of the configs that they were trained with
-  bool on_train_part = false;          // the training part instead of the validation part
+  bool on_train_split = false;         // the training split instead of the validation split
   Path output = {};                    // a .safetensors file for the mean weights; empty: none
   bool as_json = false;
 };

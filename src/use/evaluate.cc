@@ -73,7 +73,7 @@ Result<void> check_classes(const std::vector<std::string>& found,
 Result<void> evaluate(const EvaluateOptions& options) {
   const train::SavedModel saved =
       KEDGE_TRY(train::load_saved_model(options.model, options.overrides));
-  const Measured measured = KEDGE_TRY(measure_model(*saved.model, saved, options.on_train_part));
+  const Measured measured = KEDGE_TRY(measure_model(*saved.model, saved, options.on_train_split));
   if (options.as_json) {
     fmt::print("{}\n", report_json(saved, measured.evaluation, measured.samples).dump(2));
   } else {
@@ -85,7 +85,7 @@ Result<void> evaluate(const EvaluateOptions& options) {
 }  // namespace
 
 Result<Measured> measure_model(nn::Model& model, const train::SavedModel& saved,
-                               bool on_train_part) {
+                               bool on_train_split) {
   const config::Config& config = *saved.config;
   train::apply_compute_settings(config);
   const at::Device device = KEDGE_TRY(device::choose_device(config.train.device));
@@ -93,10 +93,10 @@ Result<Measured> measure_model(nn::Model& model, const train::SavedModel& saved,
   model.to(device);
 
   const data::TrainVal parts = KEDGE_TRY(data::open_data(config.data));
-  const data::Dataset* dataset = on_train_part ? parts.train.get() : parts.val.get();
+  const data::Dataset* dataset = on_train_split ? parts.train.get() : parts.val.get();
   if (dataset == nullptr || dataset->size() == 0) {
-    return fail(ErrorKind::Usage, "there is no validation part to evaluate on",
-                "use --train for the training part, or set data.path, data.val_ratio");
+    return fail(ErrorKind::Usage, "there is no validation split to evaluate on",
+                "use --train for the training split, or set data.path, data.val_ratio");
   }
   KEDGE_TRY(check_classes(dataset->info().class_names, saved.preparation.class_names));
   const data::Pipeline pipeline = KEDGE_TRY(data::Pipeline::parse(saved.preparation.eval_steps));
@@ -114,7 +114,7 @@ Result<Measured> measure_model(nn::Model& model, const train::SavedModel& saved,
       loader, make_inputs, *loss, saved.preparation,
       {.device = device, .autocast = device::autocast_type(precision), .with_confusion = true});
   const auto group = dist::make_single_process_group();
-  return Measured{KEDGE_TRY(evaluator.run(model, on_train_part ? "train/" : "val/", *group)),
+  return Measured{KEDGE_TRY(evaluator.run(model, on_train_split ? "train/" : "val/", *group)),
                   static_cast<std::int64_t>(dataset->size())};
 }
 

@@ -16,7 +16,7 @@ namespace kedge::use {
 struct EvaluateOptions {
   Path model;                          // a run or checkpoint folder
   std::vector<std::string> overrides;  // of the config the model was trained with
-  bool on_train_part = false;          // the training part instead of the validation part
+  bool on_train_split = false;         // the training split instead of the validation split
   bool as_json = false;
 };
 
@@ -30,6 +30,6 @@ struct Measured {
 
 // A model on the data of `saved`, prepared as its training prepared it.
 Result<Measured> measure_model(nn::Model& model, const train::SavedModel& saved,
-                               bool on_train_part);
+                               bool on_train_split);
 
 }  // namespace kedge::use

@@ -1,4 +1,4 @@
-"""Training on a GPU: recorded steps, images on the device, fused kernels and resuming change
+"""Training on a GPU: captured steps, images on the device, fused kernels and resuming change
 nothing that they must not. Needs a GPU.
 
     python3 tests/gpu/exact.py [build/bin/kedge-train]
@@ -50,7 +50,7 @@ class OnGpu(unittest.TestCase):
         with (self.path / "runs/default" / name / "metrics.csv").open() as file:
             return [float(row["train/loss"]) for row in csv.DictReader(file)]
 
-    def test_recorded_steps_give_the_same_weights_bit_by_bit(self):
+    def test_captured_steps_give_the_same_weights_bit_by_bit(self):
         said = self.train("recorded")
         self.assertIn("one CUDA graph, samples on the device", said)
         self.train("plain", "train.graph=false")
@@ -123,9 +123,9 @@ class OnGpu(unittest.TestCase):
         for fused, plain in zip(self.losses("fused"), self.losses("plain")):
             self.assertLess(abs(fused - plain), 0.05 * plain + 0.02)
 
-    def test_a_step_that_cannot_be_recorded_is_done_piece_by_piece(self):
+    def test_a_step_that_cannot_be_captured_is_done_piece_by_piece(self):
         said = self.train("adafactor", "optimizer.name=adafactor", "optimizer.lr=0.01")
-        self.assertIn("not recorded: optimizer adafactor counts its steps on the host", said)
+        self.assertIn("not captured: optimizer adafactor counts its steps on the host", said)
 
     def test_a_module_that_reads_back_from_the_device_is_trained_all_the_same(self):
         try:
@@ -147,7 +147,7 @@ class OnGpu(unittest.TestCase):
         torch.jit.script(Peeking()).save(str(self.path / "peeking.pt"))
         keys = ["model.file=peeking.pt", "optimizer.lr=0.01"]
         said = self.train("peeking", *keys)
-        self.assertIn("steps are not recorded as CUDA graphs", said)
+        self.assertIn("steps are not captured as CUDA graphs", said)
         self.train("plain", *keys, "train.graph=false")
         self.assertEqual(self.weights("peeking"), self.weights("plain"))
 

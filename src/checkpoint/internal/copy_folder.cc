@@ -19,12 +19,12 @@
 namespace kedge::checkpoint {
 namespace {
 
-Result<void> copy_shard(const Path& source, const PartEntry& part, const Path& target) {
+Result<void> copy_shard(const Path& source, const ShardEntry& shard, const Path& target) {
   const OwnedFd fd(::open(target.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   if (fd.get() < 0) {
     return std::unexpected(io_error("cannot write", target, errno));
   }
-  KEDGE_TRY(read_checked(source, part, [&](std::span<const std::uint8_t> block) {
+  KEDGE_TRY(read_checked(source, shard, [&](std::span<const std::uint8_t> block) {
     return write_all(fd.get(),
                      std::string_view(reinterpret_cast<const char*>(block.data()), block.size()),
                      target);
@@ -40,9 +40,9 @@ Result<void> copy_shard(const Path& source, const PartEntry& part, const Path& t
 Result<std::uint64_t> copy_folder(const Checkpoint& source, const Path& fresh) {
   KEDGE_TRY(make_dirs(fresh));
   std::uint64_t bytes = 0;
-  for (const PartEntry& part : source.manifest().parts) {
-    KEDGE_TRY(copy_shard(source.path(), part, fresh / part.file));
-    bytes += part.size;
+  for (const ShardEntry& shard : source.manifest().shards) {
+    KEDGE_TRY(copy_shard(source.path(), shard, fresh / shard.file));
+    bytes += shard.size;
   }
   const std::string text = KEDGE_TRY(read_file(source.path() / kManifestFile));
   KEDGE_TRY(parse_manifest(source.path() / kManifestFile, text));

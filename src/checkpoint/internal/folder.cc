@@ -54,12 +54,12 @@ Result<void> rename_folder(const Path& from, const Path& to) {
   return {};
 }
 
-PartEntry describe_part(const Part& part, const std::string& file, WrittenShard shard) {
-  PartEntry entry{.name = part.name,
-                  .file = file,
-                  .size = shard.size,
-                  .header_hash = shard.header_hash,
-                  .tensors = {}};
+ShardEntry describe_shard(const Part& part, const std::string& file, WrittenShard shard) {
+  ShardEntry entry{.name = part.name,
+                   .file = file,
+                   .size = shard.size,
+                   .header_hash = shard.header_hash,
+                   .tensors = {}};
   for (WrittenTensor& written : shard.tensors) {
     const TensorView& tensor = *written.tensor;
     entry.tensors.push_back({.name = tensor.name,
@@ -134,9 +134,9 @@ std::string shard_name(const std::string& part, std::int64_t writer, std::int64_
                       : fmt::format("{}-{:05}-of-{:05}.safetensors", part, writer + 1, writers);
 }
 
-Result<std::vector<PartEntry>> write_shards(const Path& folder, std::span<const Part> parts,
-                                            std::int64_t writer, std::int64_t writers) {
-  std::vector<PartEntry> entries;
+Result<std::vector<ShardEntry>> write_shards(const Path& folder, std::span<const Part> parts,
+                                             std::int64_t writer, std::int64_t writers) {
+  std::vector<ShardEntry> entries;
   for (const Part& part : parts) {
     KEDGE_CHECK(is_part_name(part.name), "parts have plain lower-case names");
     if (writers > 1 && part.tensors.empty()) {
@@ -144,20 +144,20 @@ Result<std::vector<PartEntry>> write_shards(const Path& folder, std::span<const 
     }
     const std::string file = shard_name(part.name, writer, writers);
     WrittenShard shard = KEDGE_TRY(write_shard(folder / file, part.tensors, {{"format", "pt"}}));
-    entries.push_back(describe_part(part, file, std::move(shard)));
+    entries.push_back(describe_shard(part, file, std::move(shard)));
   }
   return entries;
 }
 
-Result<std::uint64_t> write_manifest(const Path& folder, std::vector<PartEntry> shards,
+Result<std::uint64_t> write_manifest(const Path& folder, std::vector<ShardEntry> shards,
                                      const nlohmann::json& state) {
   Manifest manifest;
   manifest.created = fmt::format("{:%FT%TZ}", fmt::gmtime(std::chrono::system_clock::now()));
   manifest.state = state;
-  manifest.parts = std::move(shards);
+  manifest.shards = std::move(shards);
   std::uint64_t bytes = 0;
-  for (const PartEntry& part : manifest.parts) {
-    bytes += part.size;
+  for (const ShardEntry& shard : manifest.shards) {
+    bytes += shard.size;
   }
   const std::string text = render_manifest(manifest);
   // Also syncs the folder.

@@ -44,11 +44,11 @@ std::string shard_name(const std::string& part, std::int64_t writer, std::int64_
 
 // Writes and syncs the shards of one writer into `folder`, which exists. Parts without tensors get
 // no file when there are other writers.
-Result<std::vector<PartEntry>> write_shards(const Path& folder, std::span<const Part> parts,
-                                            std::int64_t writer, std::int64_t writers);
+Result<std::vector<ShardEntry>> write_shards(const Path& folder, std::span<const Part> parts,
+                                             std::int64_t writer, std::int64_t writers);
 
 // The last file of a folder, with all shards; returns the bytes of all.
-Result<std::uint64_t> write_manifest(const Path& folder, std::vector<PartEntry> shards,
+Result<std::uint64_t> write_manifest(const Path& folder, std::vector<ShardEntry> shards,
                                      const nlohmann::json& state);
 
 // Writes and syncs all files of a new folder; returns their bytes.

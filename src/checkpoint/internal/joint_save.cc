@@ -42,7 +42,7 @@ Result<std::uint64_t> JointSave::write(const Save& save, const Path& fresh) {
     put("open", fresh.string());
     auto own = write_shards(fresh, save.parts, 0, writers_.count);
     std::optional<Error> error = own ? std::nullopt : std::optional(own.error());
-    std::vector<PartEntry> entries = own ? std::move(*own) : std::vector<PartEntry>();
+    std::vector<ShardEntry> entries = own ? std::move(*own) : std::vector<ShardEntry>();
     for (std::int64_t writer = 1; writer < writers_.count; ++writer) {
       const auto note = take(std::to_string(writer));
       const auto shards = note ? parse_shards(*note) : std::unexpected(note.error());
@@ -76,7 +76,7 @@ void JointSave::end(const Result<void>& result, bool is_durable) {
   }));
 }
 
-Result<bool> JointSave::write_share(const Save& save, const std::function<void()>& release) {
+Result<bool> JointSave::write_own_shards(const Save& save, const std::function<void()>& release) {
   const auto write_own = [&]() -> Result<std::string> {
     const Path fresh = KEDGE_TRY(take("open"));
     return render_shards(

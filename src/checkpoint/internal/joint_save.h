@@ -28,7 +28,7 @@ class JointSave {
 
   // Any other: its shards. `release` is called when its memory is not needed any more. Whether the
   // save is durable.
-  Result<bool> write_share(const Save& save, const std::function<void()>& release);
+  Result<bool> write_own_shards(const Save& save, const std::function<void()>& release);
 
  private:
   void put(std::string_view what, const Result<std::string>& note) const;

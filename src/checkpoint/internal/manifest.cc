@@ -120,17 +120,17 @@ Result<TensorEntry> parse_tensor(const nlohmann::json& json) {
   return tensor;
 }
 
-nlohmann::json render_parts(const std::vector<PartEntry>& entries) {
+nlohmann::json render_shard_entries(const std::vector<ShardEntry>& entries) {
   nlohmann::json parts = nlohmann::json::array();
-  for (const PartEntry& part : entries) {
+  for (const ShardEntry& shard : entries) {
     nlohmann::json tensors = nlohmann::json::array();
-    for (const TensorEntry& tensor : part.tensors) {
+    for (const TensorEntry& tensor : shard.tensors) {
       tensors.push_back(render_tensor(tensor));
     }
-    parts.push_back({{"name", part.name},
-                     {"file", part.file},
-                     {"size", part.size},
-                     {"header_xxh3", render_hash(part.header_hash)},
+    parts.push_back({{"name", shard.name},
+                     {"file", shard.file},
+                     {"size", shard.size},
+                     {"header_xxh3", render_hash(shard.header_hash)},
                      {"tensors", std::move(tensors)}});
   }
   return parts;
@@ -138,15 +138,15 @@ nlohmann::json render_parts(const std::vector<PartEntry>& entries) {
 
 // This and the next throw nlohmann's exceptions for keys and types that are not there; their
 // callers fence them.
-Result<std::vector<PartEntry>> parse_parts(const nlohmann::json& json) {
-  std::vector<PartEntry> parts;
-  for (const auto& part : json) {
-    PartEntry entry;
-    part.at("name").get_to(entry.name);
-    part.at("file").get_to(entry.file);
-    entry.size = KEDGE_TRY(parse_size(part.at("size")));
-    entry.header_hash = KEDGE_TRY(parse_hash(part.at("header_xxh3")));
-    for (const auto& tensor : part.at("tensors")) {
+Result<std::vector<ShardEntry>> parse_shard_entries(const nlohmann::json& json) {
+  std::vector<ShardEntry> parts;
+  for (const auto& shard : json) {
+    ShardEntry entry;
+    shard.at("name").get_to(entry.name);
+    shard.at("file").get_to(entry.file);
+    entry.size = KEDGE_TRY(parse_size(shard.at("size")));
+    entry.header_hash = KEDGE_TRY(parse_hash(shard.at("header_xxh3")));
+    for (const auto& tensor : shard.at("tensors")) {
       entry.tensors.push_back(KEDGE_TRY(parse_tensor(tensor)));
     }
     if (entry.file.empty() || entry.file.find('/') != std::string::npos) {
@@ -167,19 +167,20 @@ Result<Manifest> parse_json(const nlohmann::json& json) {
   Manifest manifest;
   json.at("created").get_to(manifest.created);
   manifest.state = json.at("state");
-  manifest.parts = KEDGE_TRY(parse_parts(json.at("parts")));
+  manifest.shards = KEDGE_TRY(parse_shard_entries(json.at("parts")));
   return manifest;
 }
 
 }  // namespace
 
-std::string render_shards(const std::vector<PartEntry>& shards) {
-  return render_parts(shards).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+std::string render_shards(const std::vector<ShardEntry>& shards) {
+  return render_shard_entries(shards).dump(-1, ' ', false,
+                                           nlohmann::json::error_handler_t::replace);
 }
 
-Result<std::vector<PartEntry>> parse_shards(const std::string& text) {
+Result<std::vector<ShardEntry>> parse_shards(const std::string& text) {
   try {
-    return parse_parts(nlohmann::json::parse(text));
+    return parse_shard_entries(nlohmann::json::parse(text));
   } catch (const nlohmann::json::exception& exception) {
     return fail(ErrorKind::Corrupt, std::string("a writer's shards: ") + exception.what());
   }
@@ -189,7 +190,7 @@ std::string render_manifest(const Manifest& manifest) {
   const nlohmann::json json = {{"format", kFormat},
                                {"version", kVersion},
                                {"created", manifest.created},
-                               {"parts", render_parts(manifest.parts)},
+                               {"parts", render_shard_entries(manifest.shards)},
                                {"state", manifest.state}};
   std::string text = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   text.pop_back();

@@ -25,7 +25,7 @@ struct TensorEntry {
   std::vector<std::uint64_t> chunks;  // XXH3 per kChunkBytes
 };
 
-struct PartEntry {
+struct ShardEntry {
   std::string name;
   std::string file;
   std::uint64_t size = 0;
@@ -35,13 +35,13 @@ struct PartEntry {
 
 struct Manifest {
   std::string created;  // UTC, ISO 8601
-  std::vector<PartEntry> parts;
+  std::vector<ShardEntry> shards;
   nlohmann::json state;
 };
 
 // A writer's shards, for the one that writes the manifest.
-std::string render_shards(const std::vector<PartEntry>& shards);
-Result<std::vector<PartEntry>> parse_shards(const std::string& text);
+std::string render_shards(const std::vector<ShardEntry>& shards);
+Result<std::vector<ShardEntry>> parse_shards(const std::string& text);
 
 std::string render_manifest(const Manifest& manifest);
 Result<Manifest> parse_manifest(const Path& path, const std::string& text);

@@ -35,14 +35,14 @@ std::unexpected<Error> damaged(const Path& checkpoint, std::string_view what) {
 }
 
 // All ranges in order, the header first; nothing lies between them.
-Result<std::vector<Range>> list_ranges(const Path& checkpoint, const PartEntry& part) {
+Result<std::vector<Range>> list_ranges(const Path& checkpoint, const ShardEntry& shard) {
   std::vector<Range> ranges(1);
   std::uint64_t data_bytes = 0;
-  for (const TensorEntry& tensor : part.tensors) {
-    if (tensor.bytes > part.size - data_bytes ||
+  for (const TensorEntry& tensor : shard.tensors) {
+    if (tensor.bytes > shard.size - data_bytes ||
         tensor.chunks.size() != (tensor.bytes + kChunkBytes - 1) / kChunkBytes) {
       return damaged(checkpoint, fmt::format("its manifest contradicts itself at tensor '{}' of {}",
-                                             tensor.name, part.file));
+                                             tensor.name, shard.file));
     }
     data_bytes += tensor.bytes;
     std::uint64_t rest = tensor.bytes;
@@ -51,7 +51,7 @@ Result<std::vector<Range>> list_ranges(const Path& checkpoint, const PartEntry& 
       rest -= ranges.back().bytes;
     }
   }
-  ranges.front() = {part.size - data_bytes, part.header_hash, nullptr};
+  ranges.front() = {shard.size - data_bytes, shard.header_hash, nullptr};
   return ranges;
 }
 
@@ -73,23 +73,23 @@ Result<bool> fill(int fd, std::span<std::uint8_t> block, const Path& path) {
   return true;
 }
 
-std::unexpected<Error> wrong_hash(const Path& checkpoint, const PartEntry& part, const Range& range,
-                                  std::uint64_t offset) {
+std::unexpected<Error> wrong_hash(const Path& checkpoint, const ShardEntry& shard,
+                                  const Range& range, std::uint64_t offset) {
   if (range.tensor == nullptr) {
     return damaged(checkpoint,
-                   fmt::format("the header of shard {} does not match its hash", part.file));
+                   fmt::format("the header of shard {} does not match its hash", shard.file));
   }
   return damaged(checkpoint,
                  fmt::format("tensor '{}' in shard {} differs from its hash within "
                              "bytes {} to {} of the file",
-                             range.tensor->name, part.file, offset, offset + range.bytes));
+                             range.tensor->name, shard.file, offset, offset + range.bytes));
 }
 
 }  // namespace
 
-Result<void> read_checked(const Path& checkpoint, const PartEntry& part, const UseBlock& use) {
-  const std::vector<Range> ranges = KEDGE_TRY(list_ranges(checkpoint, part));
-  const Path path = checkpoint / part.file;
+Result<void> read_checked(const Path& checkpoint, const ShardEntry& shard, const UseBlock& use) {
+  const std::vector<Range> ranges = KEDGE_TRY(list_ranges(checkpoint, shard));
+  const Path path = checkpoint / shard.file;
   const OwnedFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (fd.get() < 0) {
     return std::unexpected(io_error("cannot read", path, errno));
@@ -106,14 +106,14 @@ Result<void> read_checked(const Path& checkpoint, const PartEntry& part, const U
     } while (end < ranges.size() && bytes + ranges[end].bytes <= kChunkBytes);
     block.resize(static_cast<std::size_t>(bytes));
     if (!KEDGE_TRY(fill(fd.get(), block, path))) {
-      return damaged(checkpoint, fmt::format("shard {} ends before byte {} of {}", part.file,
-                                             offset + bytes, part.size));
+      return damaged(checkpoint, fmt::format("shard {} ends before byte {} of {}", shard.file,
+                                             offset + bytes, shard.size));
     }
     std::size_t at = 0;
     for (; next < end; ++next) {
       const auto range_bytes = static_cast<std::size_t>(ranges[next].bytes);
       if (xxh3_64(std::span(block).subspan(at, range_bytes)) != ranges[next].hash) {
-        return wrong_hash(checkpoint, part, ranges[next], offset + at);
+        return wrong_hash(checkpoint, shard, ranges[next], offset + at);
       }
       at += range_bytes;
     }

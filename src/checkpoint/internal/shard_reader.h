@@ -16,6 +16,6 @@ using UseBlock = std::function<Result<void>(std::span<const std::uint8_t>)>;
 // Hands the whole file to `use` in checked blocks of a few MiB. The error names the tensor, the
 // shard and the bytes of the first difference. read() and not a map: a disk that fails gives an
 // error, where a map would kill the process.
-Result<void> read_checked(const Path& checkpoint, const PartEntry& part, const UseBlock& use);
+Result<void> read_checked(const Path& checkpoint, const ShardEntry& shard, const UseBlock& use);
 
 }  // namespace kedge::checkpoint

@@ -14,7 +14,7 @@ Result<void> run_ensemble(const Invocation& invocation) {
           "and together:\nthe mean of their probabilities, and one model with the mean of their "
           "weights.",
       .flags = {{"--output", "FILE", "write the mean weights there (.safetensors)"},
-                {"--train", "", "measure on the training part instead"},
+                {"--train", "", "measure on the training split instead"},
                 kJsonFlag}};
   const auto arguments = KEDGE_TRY(parse_or_help(invocation.args, help));
   if (!arguments) {
@@ -27,7 +27,7 @@ Result<void> run_ensemble(const Invocation& invocation) {
                 "kedge ensemble runs/<project>/<id> runs/<project>/<id>");
   }
   options.overrides = arguments->overrides();
-  options.on_train_part = arguments->has("--train");
+  options.on_train_split = arguments->has("--train");
   options.output = arguments->value("--output");
   options.as_json = arguments->has("--json");
   return use::run_ensemble(options);

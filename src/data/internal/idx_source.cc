@@ -26,7 +26,8 @@ std::unique_ptr<Dataset> make_idx_part(const IdxSet& set, const std::string& par
 
 }  // namespace
 
-Result<std::unique_ptr<SourceParts>> open_idx(const config::DataConfig& config, const IdxSet& set) {
+Result<std::unique_ptr<SourceSplits>> open_idx(const config::DataConfig& config,
+                                               const IdxSet& set) {
   auto data = read_idx_parts(config.path);
   if (!data) {
     if (data.error().kind == ErrorKind::NotFound) {
@@ -36,10 +37,10 @@ Result<std::unique_ptr<SourceParts>> open_idx(const config::DataConfig& config, 
     }
     return std::unexpected(std::move(data).error());
   }
-  auto parts = std::make_unique<SourceParts>();
-  parts->train = make_idx_part(set, "train", std::move(data->train));
-  parts->test = make_idx_part(set, "test", std::move(data->test));
-  return parts;
+  auto splits = std::make_unique<SourceSplits>();
+  splits->train = make_idx_part(set, "train", std::move(data->train));
+  splits->test = make_idx_part(set, "test", std::move(data->test));
+  return splits;
 }
 
 }  // namespace kedge::data

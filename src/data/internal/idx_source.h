@@ -18,6 +18,6 @@ struct IdxSet {
   double std;
 };
 
-Result<std::unique_ptr<SourceParts>> open_idx(const config::DataConfig& config, const IdxSet& set);
+Result<std::unique_ptr<SourceSplits>> open_idx(const config::DataConfig& config, const IdxSet& set);
 
 }  // namespace kedge::data

@@ -44,7 +44,7 @@ Result<ImageFiles> list_image_files(const Path& root);
 
 Result<LabelNames> find_labels(const ImageFiles& train, const config::DataConfig& config);
 
-// Whether files of a test part carry labels at all.
+// Whether files of a test split carry labels at all.
 bool has_labels(const ImageFiles& files, const LabelNames& labels);
 
 // Sets every label; a class that is not among the training classes is an error naming the file.

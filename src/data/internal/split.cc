@@ -13,7 +13,7 @@ namespace {
 
 // Tells the two uses of the split seed apart.
 constexpr std::uint64_t kHoldOutTag = 0x686F6C64;
-constexpr std::uint64_t kShareTag = 0x73686172;
+constexpr std::uint64_t kFractionTag = 0x73686172;
 
 using Group = std::vector<std::int64_t>;
 
@@ -91,8 +91,8 @@ Split hold_out(const Dataset& dataset, std::int64_t count, const SplitOptions& o
   return split;
 }
 
-std::vector<std::int64_t> choose_share(const Dataset& dataset, double ratio,
-                                       const SplitOptions& options) {
+std::vector<std::int64_t> choose_fraction(const Dataset& dataset, double ratio,
+                                          const SplitOptions& options) {
   const std::vector<Group> groups = group_samples(dataset, options.stratify);
   const auto total =
       static_cast<std::int64_t>(std::llround(ratio * static_cast<double>(dataset.size())));
@@ -100,7 +100,7 @@ std::vector<std::int64_t> choose_share(const Dataset& dataset, double ratio,
   std::vector<bool> is_chosen(static_cast<std::size_t>(dataset.size()));
   for (std::size_t g = 0; g < groups.size(); ++g) {
     const auto least = std::min<std::int64_t>(1, static_cast<std::int64_t>(groups[g].size()));
-    choose(groups[g], std::max(least, shares[g]), options.seed + g, kShareTag, is_chosen);
+    choose(groups[g], std::max(least, shares[g]), options.seed + g, kFractionTag, is_chosen);
   }
   std::vector<std::int64_t> chosen;
   for (std::int64_t i = 0; i < dataset.size(); ++i) {

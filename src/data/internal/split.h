@@ -23,8 +23,8 @@ struct Split {
 Split hold_out(const Dataset& dataset, std::int64_t count, const SplitOptions& options);
 
 // A share of the samples, at least one of every class that has any.
-std::vector<std::int64_t> choose_share(const Dataset& dataset, double ratio,
-                                       const SplitOptions& options);
+std::vector<std::int64_t> choose_fraction(const Dataset& dataset, double ratio,
+                                          const SplitOptions& options);
 
 // Splits `total` in proportion to `sizes` (largest remainder; ties to the first), never more than
 // a size. total <= sum of sizes.

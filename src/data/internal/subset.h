@@ -11,7 +11,7 @@
 
 namespace kedge::data {
 
-// Shared: the training and the validation part look into the same data.
+// Shared: the training and the validation split look into the same data.
 using SharedDataset = std::shared_ptr<const Dataset>;
 
 class Subset : public Dataset {

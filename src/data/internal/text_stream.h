@@ -20,7 +20,7 @@ struct TextFiles {
 };
 
 // One file, or every .txt and .jsonl below a folder, sorted. A file or top folder called val,
-// valid, validation or test belongs to the test part.
+// valid, validation or test belongs to the test split.
 Result<TextFiles> find_text_files(const Path& path);
 
 class TextStream {

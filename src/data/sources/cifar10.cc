@@ -26,7 +26,7 @@ std::unique_ptr<Dataset> make_cifar10_part(const std::string& part, ImageBlock b
                                         std::move(block.labels));
 }
 
-Result<std::unique_ptr<SourceParts>> open_cifar10(const config::DataConfig& config) {
+Result<std::unique_ptr<SourceSplits>> open_cifar10(const config::DataConfig& config) {
   auto data = read_cifar10(config.path);
   if (!data) {
     if (data.error().kind == ErrorKind::NotFound) {
@@ -36,10 +36,10 @@ Result<std::unique_ptr<SourceParts>> open_cifar10(const config::DataConfig& conf
     }
     return std::unexpected(std::move(data).error());
   }
-  auto parts = std::make_unique<SourceParts>();
-  parts->train = make_cifar10_part("train", std::move(data->train));
-  parts->test = make_cifar10_part("test", std::move(data->test));
-  return parts;
+  auto splits = std::make_unique<SourceSplits>();
+  splits->train = make_cifar10_part("train", std::move(data->train));
+  splits->test = make_cifar10_part("test", std::move(data->test));
+  return splits;
 }
 
 const Sources::Add kAddCifar10({"cifar10", "CIFAR-10: 60,000 colour images of 32x32 in 10 classes",

@@ -85,23 +85,23 @@ Result<std::unique_ptr<Dataset>> make_folder_part(ImageFiles files, const LabelN
   return std::make_unique<ImageFolder>(std::move(files), labels.classes, std::move(digest));
 }
 
-Result<std::unique_ptr<SourceParts>> open_imagefolder(const config::DataConfig& config) {
+Result<std::unique_ptr<SourceSplits>> open_imagefolder(const config::DataConfig& config) {
   const PartFolders folders = find_part_folders(config.path);
   ImageFiles train = KEDGE_TRY(list_image_files(folders.train));
   if (train.files.empty()) {
     return std::unexpected(missing_data(config, "JPEG or PNG files"));
   }
   const LabelNames labels = KEDGE_TRY(find_labels(train, config));
-  auto parts = std::make_unique<SourceParts>();
-  parts->train = KEDGE_TRY(make_folder_part(std::move(train), labels));
+  auto splits = std::make_unique<SourceSplits>();
+  splits->train = KEDGE_TRY(make_folder_part(std::move(train), labels));
   if (folders.test) {
     ImageFiles test = KEDGE_TRY(list_image_files(*folders.test));
-    // A test folder without labels (a competition's) is no test part.
+    // A test folder without labels (a competition's) is no test split.
     if (!test.files.empty() && has_labels(test, labels)) {
-      parts->test = KEDGE_TRY(make_folder_part(std::move(test), labels));
+      splits->test = KEDGE_TRY(make_folder_part(std::move(test), labels));
     }
   }
-  return parts;
+  return splits;
 }
 
 const Sources::Add kAddImageFolder(

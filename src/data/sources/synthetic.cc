@@ -93,7 +93,7 @@ Result<void> SyntheticImages::read(std::int64_t index, Sample& sample) const {
   return {};
 }
 
-Result<std::unique_ptr<SourceParts>> open_synthetic(const config::DataConfig& config) {
+Result<std::unique_ptr<SourceSplits>> open_synthetic(const config::DataConfig& config) {
   DatasetInfo info;
   info.height = config.image_size;
   info.width = config.image_size;
@@ -105,11 +105,11 @@ Result<std::unique_ptr<SourceParts>> open_synthetic(const config::DataConfig& co
   // Half the fields are light: the variance is that of the pattern and of the uniform grain.
   info.mean.assign(static_cast<std::size_t>(config.channels), 0.5);
   info.std.assign(static_cast<std::size_t>(config.channels), 0.217);
-  auto parts = std::make_unique<SourceParts>();
-  parts->train = std::make_unique<SyntheticImages>(info, Part::Train, config.samples);
-  parts->test = std::make_unique<SyntheticImages>(info, Part::Test,
-                                                  std::max<std::int64_t>(1, config.samples / 4));
-  return parts;
+  auto splits = std::make_unique<SourceSplits>();
+  splits->train = std::make_unique<SyntheticImages>(info, Part::Train, config.samples);
+  splits->test = std::make_unique<SyntheticImages>(info, Part::Test,
+                                                   std::max<std::int64_t>(1, config.samples / 4));
+  return splits;
 }
 
 const Sources::Add kAddSynthetic(

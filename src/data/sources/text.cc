@@ -61,19 +61,19 @@ class TextWindows : public Dataset {
   std::string digest_;
 };
 
-Result<std::unique_ptr<SourceParts>> open_text(const config::DataConfig& config) {
+Result<std::unique_ptr<SourceSplits>> open_text(const config::DataConfig& config) {
   const TextFiles files = KEDGE_TRY(find_text_files(config.path));
   if (files.train.empty()) {
     return std::unexpected(missing_data(config, ".txt or .jsonl files"));
   }
-  auto parts = std::make_unique<SourceParts>();
-  parts->train = std::make_unique<TextWindows>(KEDGE_TRY(TextStream::open(files.train, config)),
-                                               "train", config.context);
+  auto splits = std::make_unique<SourceSplits>();
+  splits->train = std::make_unique<TextWindows>(KEDGE_TRY(TextStream::open(files.train, config)),
+                                                "train", config.context);
   if (!files.test.empty()) {
-    parts->test = std::make_unique<TextWindows>(KEDGE_TRY(TextStream::open(files.test, config)),
-                                                "test", config.context);
+    splits->test = std::make_unique<TextWindows>(KEDGE_TRY(TextStream::open(files.test, config)),
+                                                 "test", config.context);
   }
-  return parts;
+  return splits;
 }
 
 const Sources::Add kAddText({"text",

@@ -112,7 +112,7 @@ Result<std::unique_ptr<TokenWindows>> open_part(const Path& path, std::string pa
   return std::make_unique<TokenWindows>(std::move(file), std::move(part), context);
 }
 
-Result<std::unique_ptr<SourceParts>> open_tokens(const config::DataConfig& config) {
+Result<std::unique_ptr<SourceSplits>> open_tokens(const config::DataConfig& config) {
   const Path folder = config.path;
   if (!std::filesystem::exists(folder / "train.bin")) {
     return std::unexpected(missing_data(config, "train.bin, and val.bin if there is one"));
@@ -131,13 +131,13 @@ Result<std::unique_ptr<SourceParts>> open_tokens(const config::DataConfig& confi
                 "raise \"vocab\" in meta.json, or write the files again");
   }
   train->set_vocab(vocab);
-  auto parts = std::make_unique<SourceParts>();
-  parts->train = std::move(train);
+  auto splits = std::make_unique<SourceSplits>();
+  splits->train = std::move(train);
   if (val) {
     val->set_vocab(vocab);
-    parts->test = std::move(val);
+    splits->test = std::move(val);
   }
-  return parts;
+  return splits;
 }
 
 const Sources::Add kAddTokens({"tokens",

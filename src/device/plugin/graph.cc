@@ -10,7 +10,7 @@ class CudaGraph : public Graph {
   explicit CudaGraph(const std::function<void()>& work) {
     // All graphs of a process share one pool of memory: they are replayed one after the other, on
     // one stream, so each may use what another has let go. Only this thread's mistakes may break
-    // the recording: the loader's threads allocate page-locked memory meanwhile.
+    // the capture: the loader's threads allocate page-locked memory meanwhile.
     static const auto pool = at::cuda::graph_pool_handle();
     graph_.capture_begin(pool, cudaStreamCaptureModeThreadLocal);
     try {
@@ -25,12 +25,12 @@ class CudaGraph : public Graph {
   void replay() override { graph_.replay(); }
 
  private:
-  // Ends a recording whose work failed, so that the stream and the allocator are usable again.
+  // Ends a capture whose work failed, so that the stream and the allocator are usable again.
   void abandon() {
     try {
       graph_.capture_end();
     } catch (...) {
-      // An invalid recording says so here too; the first error is the one that matters.
+      // An invalid capture says so here too; the first error is the one that matters.
     }
     cudaGetLastError();
   }
@@ -40,7 +40,7 @@ class CudaGraph : public Graph {
 
 }  // namespace
 
-std::unique_ptr<Graph> record_graph(const std::function<void()>& work) {
+std::unique_ptr<Graph> capture_graph(const std::function<void()>& work) {
   return std::make_unique<CudaGraph>(work);
 }
 

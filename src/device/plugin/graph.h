@@ -9,6 +9,6 @@
 namespace kedge::device {
 
 // The current stream must not be the default one.
-std::unique_ptr<Graph> record_graph(const std::function<void()>& work);
+std::unique_ptr<Graph> capture_graph(const std::function<void()>& work);
 
 }  // namespace kedge::device

@@ -142,7 +142,7 @@ class NcclGroup : public DeviceGroup {
     }
   }
 
-  std::unique_ptr<DeviceWork> sum(const at::Tensor& tensor) override {
+  std::unique_ptr<DeviceWork> all_reduce(const at::Tensor& tensor) override {
     return enqueue(tensor, [&](cudaStream_t stream) {
       return nccl_.all_reduce(tensor.const_data_ptr(), tensor.mutable_data_ptr(), count(tensor),
                               type_of(tensor.scalar_type()), kSum, comm_, stream);
@@ -156,7 +156,7 @@ class NcclGroup : public DeviceGroup {
     });
   }
 
-  std::unique_ptr<DeviceWork> gather(const at::Tensor& tensor, const at::Tensor& all) override {
+  std::unique_ptr<DeviceWork> all_gather(const at::Tensor& tensor, const at::Tensor& all) override {
     TORCH_CHECK(tensor.is_contiguous() && all.is_contiguous(), "NCCL gathers whole tensors");
     return enqueue(tensor, [&](cudaStream_t stream) {
       return nccl_.all_gather(tensor.const_data_ptr(), all.mutable_data_ptr(), count(tensor),

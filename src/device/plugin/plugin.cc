@@ -20,8 +20,8 @@ class CudaPlugin : public Plugin {
     c10::cuda::setCurrentCUDAStream(stream);
   }
 
-  std::unique_ptr<Graph> record(const std::function<void()>& work) override {
-    return record_graph(work);
+  std::unique_ptr<Graph> capture(const std::function<void()>& work) override {
+    return capture_graph(work);
   }
 
   std::string target() const override { return compiler_->target(); }

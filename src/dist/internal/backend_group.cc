@@ -21,9 +21,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Counts an exchange on the board, and turns what Gloo throws into PeerError.
+// Counts a collective on the board, and turns what Gloo throws into PeerError.
 template <typename Action>
-auto exchange(ranks::Collective what, Action&& action) {
+auto run_collective(ranks::Collective what, Action&& action) {
   ranks::RankSlot& slot = ranks::own_slot();
   slot.collective.store(what, std::memory_order_relaxed);
   slot.collectives.fetch_add(1, std::memory_order_relaxed);
@@ -39,7 +39,7 @@ auto exchange(ranks::Collective what, Action&& action) {
 // While a rank waits in one, the board says so.
 class Waiting {
  private:
-  ranks::TimedPhase phase_{ranks::RankPhase::Exchange, ranks::own_slot().exchange_us};
+  ranks::TimedPhase phase_{ranks::RankPhase::InCollective, ranks::own_slot().collective_us};
 };
 
 // Of c10d, or of the GPUs: both have a wait().
@@ -122,17 +122,18 @@ class BackendGroup : public ProcessGroup {
 
   std::string_view transport() const override { return origin_.has_nccl ? "nccl" : "gloo"; }
 
-  bool can_record() const override { return origin_.has_nccl; }
+  bool can_capture() const override { return origin_.has_nccl; }
 
   void all_reduce_sum(at::Tensor& tensor) override {
     const Waiting waiting;
-    start_sum(tensor, ranks::Collective::Sum)->wait();
+    start_all_reduce(tensor, ranks::Collective::AllReduce)->wait();
   }
 
-  std::unique_ptr<Work> start_sum(const at::Tensor& tensor, ranks::Collective what) override {
-    return exchange(what, [&] {
+  std::unique_ptr<Work> start_all_reduce(const at::Tensor& tensor,
+                                         ranks::Collective what) override {
+    return run_collective(what, [&] {
       if (device::DeviceGroup* gpus = gpus_for(tensor)) {
-        return wrap(gpus->sum(tensor), what);
+        return wrap(gpus->all_reduce(tensor), what);
       }
       std::vector<at::Tensor> tensors = {tensor};
       return wrap(gloo_->allreduce(tensors), what);
@@ -142,7 +143,7 @@ class BackendGroup : public ProcessGroup {
   void broadcast(at::Tensor& tensor, std::int64_t root) override {
     const Waiting waiting;
     constexpr auto kWhat = ranks::Collective::Broadcast;
-    exchange(kWhat, [&] {
+    run_collective(kWhat, [&] {
       if (device::DeviceGroup* gpus = gpus_for(tensor)) {
         return wrap(gpus->broadcast(tensor, static_cast<int>(root)), kWhat);
       }
@@ -155,14 +156,14 @@ class BackendGroup : public ProcessGroup {
 
   at::Tensor all_gather(const at::Tensor& tensor) override {
     const Waiting waiting;
-    constexpr auto kWhat = ranks::Collective::Gather;
+    constexpr auto kWhat = ranks::Collective::AllGather;
     std::vector<std::int64_t> shape = tensor.sizes().vec();
     shape.insert(shape.begin(), origin_.size);
     at::Tensor all = torch::empty(shape, tensor.options());
     std::vector<std::vector<at::Tensor>> rows = {all.unbind()};
-    exchange(kWhat, [&] {
+    run_collective(kWhat, [&] {
       if (device::DeviceGroup* gpus = gpus_for(tensor)) {
-        return wrap(gpus->gather(tensor.contiguous(), all), kWhat);
+        return wrap(gpus->all_gather(tensor.contiguous(), all), kWhat);
       }
       std::vector<at::Tensor> inputs = {tensor};
       return wrap(gloo_->allgather(rows, inputs), kWhat);
@@ -173,7 +174,7 @@ class BackendGroup : public ProcessGroup {
   void barrier() override {
     const Waiting waiting;
     constexpr auto kWhat = ranks::Collective::Barrier;
-    exchange(kWhat, [&] { return wrap(gloo_->barrier(), kWhat); })->wait();
+    run_collective(kWhat, [&] { return wrap(gloo_->barrier(), kWhat); })->wait();
   }
 
   std::unique_ptr<ProcessGroup> make_twin(const std::string& name) override {

@@ -273,7 +273,7 @@ class CondorLauncher : public Launcher {
         const std::int64_t most =
             length.gpu_count > 0
                 ? length.gpu_count
-                : static_cast<std::int64_t>(static_cast<double>(gpus) * length.gpu_share);
+                : static_cast<std::int64_t>(static_cast<double>(gpus) * length.gpu_fraction);
         site.tasks_per_user = std::max<std::int64_t>(most / spec.wants.gpus, 1);
       }
     }

@@ -28,7 +28,7 @@ nlohmann::json to_json(const RankView& view) {
           {"collective", static_cast<int>(view.collective)},
           {"collectives", view.collectives},
           {"data_s", view.data_s},
-          {"exchange_s", view.exchange_s},
+          {"exchange_s", view.collective_s},
           {"train_s", view.train_s},
           {"stack", view.stack}};
 }
@@ -42,7 +42,7 @@ RankView parse_view(const nlohmann::json& json, const std::string& host) {
   view.collective = static_cast<Collective>(json.at("collective").get<std::uint32_t>());
   json.at("collectives").get_to(view.collectives);
   json.at("data_s").get_to(view.data_s);
-  json.at("exchange_s").get_to(view.exchange_s);
+  json.at("exchange_s").get_to(view.collective_s);
   json.at("train_s").get_to(view.train_s);
   json.at("stack").get_to(view.stack);
   return view;

@@ -20,7 +20,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// After a rank is lost the others fail at their next exchange; who does not is killed.
+// After a rank is lost the others fail at their next collective; who does not is killed.
 constexpr auto kGrace = std::chrono::seconds(3);
 
 bool is_bad(int code) {

@@ -126,11 +126,11 @@ std::vector<VectorXd> Acquisition::climb(std::span<const VectorXd> starts) const
     const double log_value = log_improvement(z);
     // d log EI = (-Phi(z) dmean + phi(z) ddeviation) / EI, with the ratios kept off underflow.
     const double log_phi = -0.5 * z * z - 0.5 * std::log(2 * std::numbers::pi);
-    const double phi_share = std::exp(log_phi - log_value);
-    const double cdf_share =
-        z > -6 ? normal_cdf(z) / std::exp(log_value) : phi_share * (1 - 1 / (z * z)) / -z;
-    gradient = (cdf_share / deviation) * mean_gradient -
-               (phi_share / (2 * p.variance)) * variance_gradient;
+    const double phi_fraction = std::exp(log_phi - log_value);
+    const double cdf_fraction =
+        z > -6 ? normal_cdf(z) / std::exp(log_value) : phi_fraction * (1 - 1 / (z * z)) / -z;
+    gradient = (cdf_fraction / deviation) * mean_gradient -
+               (phi_fraction / (2 * p.variance)) * variance_gradient;
     return -(std::log(deviation) + log_value);
   };
   std::vector<VectorXd> tops;

@@ -174,12 +174,12 @@ class Posterior {
                       ArrayXd::Zero(distance.size()),
                       sizes[kSmooth] * trend.slope + sizes[kRough] * bumps.slope,
                       MatrixXd(distance.size(), squares_.cols())};
-    const double share = sizes[kAdditive] / static_cast<double>(squares_.cols());
+    const double fraction = sizes[kAdditive] / static_cast<double>(squares_.cols());
     for (Index j = 0; j < squares_.cols(); ++j) {
       const ArrayXd along = squares_.col(j).array() * (inverse[j] * factor);
       const Curve curve = smooth(along);
-      parts.additive += share * curve.value;
-      parts.additive_slopes.col(j) = share * curve.slope * along;
+      parts.additive += fraction * curve.value;
+      parts.additive_slopes.col(j) = fraction * curve.slope * along;
     }
     return parts;
   }
@@ -296,9 +296,9 @@ MatrixXd GaussianProcess::squares_to(const VectorXd& x) const {
 VectorXd GaussianProcess::kernel_of(const MatrixXd& squares) const {
   const ArrayXd distance = squares.rowwise().sum();
   ArrayXd kernel = scale_ * smooth(distance).value + rough_scale_ * rough(distance).value;
-  const double share = additive_scale_ / static_cast<double>(squares.cols());
+  const double fraction = additive_scale_ / static_cast<double>(squares.cols());
   for (Index j = 0; j < squares.cols(); ++j) {
-    kernel += share * smooth(squares.col(j).array() * additive_factor_).value;
+    kernel += fraction * smooth(squares.col(j).array() * additive_factor_).value;
   }
   return kernel;
 }
@@ -332,16 +332,16 @@ Prediction GaussianProcess::predict(const VectorXd& x, VectorXd& mean_gradient,
   const Curve trend = smooth(distance);
   const Curve bumps = rough(distance);
   const ArrayXd joint = scale_ * trend.slope + rough_scale_ * bumps.slope;
-  const double share = additive_scale_ / static_cast<double>(x.size());
+  const double fraction = additive_scale_ / static_cast<double>(x.size());
   VectorXd k = scale_ * trend.value + rough_scale_ * bumps.value;
   MatrixXd changes(x_.rows(), x.size());  // of the kernel, with x
   for (Index j = 0; j < x.size(); ++j) {
     const Curve curve = smooth(squares.col(j).array() * additive_factor_);
-    k.array() += share * curve.value;
+    k.array() += fraction * curve.value;
     if (is_choice_[static_cast<std::size_t>(j)]) {
       changes.col(j).setZero();
     } else {
-      changes.col(j) = (joint + share * additive_factor_ * curve.slope) *
+      changes.col(j) = (joint + fraction * additive_factor_ * curve.slope) *
                        (2 * inverse_squares_[j]) * (x[j] - x_.col(j).array());
     }
   }

@@ -41,7 +41,7 @@ constexpr std::size_t kPointsMax = 320;
 // alone.
 constexpr std::size_t kBeginPerAxis = 2;
 constexpr std::size_t kLongBeginPerAxis = 4;
-constexpr std::size_t kBeginShare = 5;  // of a long sweep: one trial in five
+constexpr std::size_t kBeginFraction = 5;  // of a long sweep: one trial in five
 constexpr std::size_t kAlonePerAxis = 5;
 constexpr std::int64_t kParzenEvery = 4;
 constexpr std::int64_t kDesignEvery = 8;
@@ -55,8 +55,8 @@ constexpr std::array<double, 2> kKnees = {0.5, 0.1};
 std::size_t count_first(const Problem& problem) {
   const std::size_t dimension = problem.space.axes().size();
   const std::size_t few = std::clamp<std::size_t>(kBeginPerAxis * dimension, 4, 12);
-  const auto share = static_cast<std::size_t>(problem.run_cap.value_or(0)) / kBeginShare;
-  return std::max(few, std::min(share, kLongBeginPerAxis * dimension));
+  const auto fraction = static_cast<std::size_t>(problem.run_cap.value_or(0)) / kBeginFraction;
+  return std::max(few, std::min(fraction, kLongBeginPerAxis * dimension));
 }
 
 // The best half of `count`, and of the others every k-th.

@@ -16,13 +16,14 @@ void Agreement::start(Wish own) {
   wishes[0] = own.stop ? 1 : 0;
   wishes[1] = own.save && group_->is_first() ? 1 : 0;
   wishes[2] = own.keep && group_->is_first() ? 1 : 0;
-  work_ = group_->start_sum(wishes_, ranks::Collective::Sum);
+  work_ = group_->start_all_reduce(wishes_, ranks::Collective::AllReduce);
 }
 
 Agreement::Wish Agreement::take() {
   KEDGE_CHECK(work_ != nullptr, "an answer has a question");
   {
-    const ranks::TimedPhase waiting(ranks::RankPhase::Exchange, ranks::own_slot().exchange_us);
+    const ranks::TimedPhase waiting(ranks::RankPhase::InCollective,
+                                    ranks::own_slot().collective_us);
     work_->wait();
   }
   work_.reset();
@@ -30,7 +31,7 @@ Agreement::Wish Agreement::take() {
   return {.stop = wishes[0] > 0, .save = wishes[1] > 0, .keep = wishes[2] > 0};
 }
 
-Agreement::Wish Agreement::exchange(Wish own) {
+Agreement::Wish Agreement::agree(Wish own) {
   start(own);
   return take();
 }

@@ -26,7 +26,8 @@ class Agreement {
   void start(Wish own);
   Wish take();
 
-  Wish exchange(Wish own);
+  // Both at once.
+  Wish agree(Wish own);
 
  private:
   std::unique_ptr<dist::ProcessGroup> group_;

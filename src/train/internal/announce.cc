@@ -35,12 +35,12 @@ void say_step(Reporter& reporter, const Trainer& trainer, const Setup& setup) {
   if (!setup.device.is_cuda()) {
     return;
   }
-  const auto why = trainer.why_not_recorded();
+  const auto why = trainer.why_not_captured();
   reporter.say(fmt::format(
       "step     {}, samples {}{}",
       !why           ? "one CUDA graph"
-      : why->empty() ? "not recorded (train.graph is off)"
-                     : "not recorded: " + *why,
+      : why->empty() ? "not captured (train.graph is off)"
+                     : "not captured: " + *why,
       setup.train_resident ? "on the device" : "streamed",
       setup.jpeg_decoder.empty() ? "" : ", decoded by " + setup.jpeg_decoder + " from epoch 2 on"));
 }

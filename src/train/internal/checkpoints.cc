@@ -53,7 +53,7 @@ Result<void> check_disk(const Checkpoints::Parts& parts, const checkpoint::Folde
 }
 
 // The counts of an epoch and the random generators come from all ranks to the first.
-bool is_of_first(const TensorGroup& group) {
+bool is_of_first(const StateTensors& group) {
   return group.name == "rng" || group.name == "meters";
 }
 
@@ -73,7 +73,7 @@ Result<std::int64_t> count_writers(const Checkpoints::Parts& parts,
   group.barrier();
   std::error_code ignored;
   std::vector<double> seen = {std::filesystem::exists(probe, ignored) ? 1.0 : 0.0};
-  dist::sum_over_ranks(group, seen);
+  dist::all_reduce_sum(group, seen);
   if (group.is_first()) {
     std::filesystem::remove(probe, ignored);
   }
@@ -145,22 +145,22 @@ Result<void> Checkpoints::start_saver(const checkpoint::Folders& folders) {
 
 // Of the tensors that all ranks have, those that this one writes. Small sums and random states are
 // gathered on rank 0, which writes them.
-std::vector<TensorGroup> Checkpoints::own_share(const std::vector<TensorGroup>& tensors) const {
+std::vector<StateTensors> Checkpoints::own_shard(const std::vector<StateTensors>& tensors) const {
   if (writers_ == 1) {
     return tensors;
   }
   std::vector<std::uint64_t> sizes;
-  for (const TensorGroup& group : tensors) {
+  for (const StateTensors& group : tensors) {
     for (const auto& [name, tensor] : group.tensors) {
       sizes.push_back(is_of_first(group) ? 0 : tensor.nbytes());
     }
   }
-  const auto owners = checkpoint::share_out(sizes, static_cast<std::size_t>(writers_));
+  const auto owners = checkpoint::assign_writers(sizes, static_cast<std::size_t>(writers_));
   const auto own = static_cast<std::size_t>(parts_.group.rank());
-  std::vector<TensorGroup> share;
+  std::vector<StateTensors> shard;
   std::size_t next = 0;
-  for (const TensorGroup& group : tensors) {
-    TensorGroup piece{.name = group.name, .tensors = {}};
+  for (const StateTensors& group : tensors) {
+    StateTensors piece{.name = group.name, .tensors = {}};
     for (const auto& named : group.tensors) {
       const std::size_t owner = is_of_first(group) ? 0 : owners[next];
       ++next;
@@ -168,14 +168,14 @@ std::vector<TensorGroup> Checkpoints::own_share(const std::vector<TensorGroup>& 
         piece.tensors.push_back(named);
       }
     }
-    share.push_back(std::move(piece));
+    shard.push_back(std::move(piece));
   }
-  return share;
+  return shard;
 }
 
-void Checkpoints::reserve(const std::vector<TensorGroup>& tensors) {
+void Checkpoints::reserve(const std::vector<StateTensors>& tensors) {
   if (saver_ != nullptr) {
-    staging_.reserve(own_share(tensors));
+    staging_.reserve(own_shard(tensors));
   }
 }
 
@@ -219,7 +219,7 @@ Result<void> Checkpoints::save(const Snapshot& snapshot) {
                                       .seed = static_cast<std::uint64_t>(parts_.config.seed),
                                       .run = parts_.run.id()}));
   saver_->start({.name = name,
-                 .parts = staging_.copy(own_share(snapshot.tensors)),
+                 .parts = staging_.copy(own_shard(snapshot.tensors)),
                  .state = snapshot.state,
                  .memory = nullptr});
   last_place_ = place;

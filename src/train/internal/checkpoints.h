@@ -32,7 +32,7 @@ Result<void> check_checkpoint_name(const config::Config& config);
 
 // The training as it is at a step boundary. The tensors are live.
 struct Snapshot {
-  std::vector<TensorGroup> tensors;
+  std::vector<StateTensors> tensors;
   nlohmann::json state;
   std::int64_t step = 0;
   std::int64_t epoch = 0;
@@ -61,7 +61,7 @@ class Checkpoints {
   Checkpoints& operator=(const Checkpoints&) = delete;
 
   // Before training: the memory that saves are copied to.
-  void reserve(const std::vector<TensorGroup>& tensors);
+  void reserve(const std::vector<StateTensors>& tensors);
 
   // Whether to save at this step boundary, or at the end of this epoch.
   bool is_due(std::int64_t step);
@@ -92,7 +92,7 @@ class Checkpoints {
   explicit Checkpoints(const Parts& parts);
 
   Result<void> start_saver(const checkpoint::Folders& folders);
-  std::vector<TensorGroup> own_share(const std::vector<TensorGroup>& tensors) const;
+  std::vector<StateTensors> own_shard(const std::vector<StateTensors>& tensors) const;
   void take_reports();
   void choose(double cost_s);
   void tell_interval();

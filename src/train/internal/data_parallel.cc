@@ -132,7 +132,8 @@ void DataParallel::launch_filled() {
   for (; next_ < buckets_.size() && buckets_[next_].filled == buckets_[next_].parameters.size();
        ++next_) {
     fill(buckets_[next_]);
-    buckets_[next_].work = group_.start_sum(buckets_[next_].flat, ranks::Collective::Gradients);
+    buckets_[next_].work =
+        group_.start_all_reduce(buckets_[next_].flat, ranks::Collective::Gradients);
   }
 }
 
@@ -159,7 +160,8 @@ void DataParallel::finish() {
   launch_filled();
   KEDGE_CHECK(next_ == buckets_.size(), "every bucket has been sent");
   {
-    const ranks::TimedPhase exchanging(ranks::RankPhase::Exchange, ranks::own_slot().exchange_us);
+    const ranks::TimedPhase waiting(ranks::RankPhase::InCollective,
+                                    ranks::own_slot().collective_us);
     for (Bucket& bucket : buckets_) {
       bucket.work->wait();
       bucket.work.reset();

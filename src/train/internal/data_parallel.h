@@ -18,7 +18,7 @@ namespace kedge::train {
 
 struct DataParallelOptions {
   std::uint64_t bucket_bytes = 25'000'000;
-  // What comes first travels first: a small bucket starts the exchange early.
+  // What comes first travels first: a small bucket starts the all-reduce early.
   std::uint64_t first_bucket_bytes = 1'000'000;
   bool is_bf16 = false;  // gradients travel in bfloat16
 };

@@ -37,13 +37,13 @@ Ema::Ema(const nn::NamedTensors& parameters, const nn::NamedTensors& buffers) {
   }
   all_.insert(all_.end(), buffers.begin(), buffers.end());
   if (!averages_.empty()) {
-    share_ = torch::zeros({}, averages_.front().options());
+    update_weight_ = torch::zeros({}, averages_.front().options());
   }
 }
 
 void Ema::set_decay(double decay) {
-  if (share_.defined()) {
-    share_.fill_(1 - decay);
+  if (update_weight_.defined()) {
+    update_weight_.fill_(1 - decay);
   }
 }
 
@@ -60,7 +60,7 @@ void Ema::update() {
     weights.push_back(weights_[i].to(averages_[i].scalar_type()));
   }
   const std::vector<at::Tensor> moves = at::_foreach_sub(weights, averages_);
-  at::_foreach_mul_(moves, share_);
+  at::_foreach_mul_(moves, update_weight_);
   at::_foreach_add_(averages_, moves);
 }
 

@@ -24,7 +24,7 @@ class Ema {
   // The average begins as the weights are now, on their device.
   Ema(const nn::NamedTensors& parameters, const nn::NamedTensors& buffers);
 
-  // Of the updates that follow, also of those that were recorded: it is read on the device.
+  // Of the updates that follow, also of those that were captured: it is read on the device.
   void set_decay(double decay);
 
   // average = decay * average + (1 - decay) * weights. Not while applied.
@@ -41,7 +41,7 @@ class Ema {
   nn::NamedTensors all_;              // what state() gives
   std::vector<at::Tensor> weights_;   // the model's trainable parameters
   std::vector<at::Tensor> averages_;  // theirs, in the same order
-  at::Tensor share_;                  // of the weights in an update: 1 - decay
+  at::Tensor update_weight_;          // of the weights in an update: 1 - decay
   std::vector<at::Tensor> saved_;     // the weights while the average is applied
 };
 

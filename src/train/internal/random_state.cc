@@ -52,8 +52,8 @@ Result<void> restore_random_state(const checkpoint::TensorFile& saved, at::Devic
   return {};
 }
 
-Result<void> share_random_state(dist::ProcessGroup& group, const checkpoint::Checkpoint* saved,
-                                at::Device device) {
+Result<void> broadcast_random_state(dist::ProcessGroup& group, const checkpoint::Checkpoint* saved,
+                                    at::Device device) {
   for (auto& [name, generator] : generators(device)) {
     at::Tensor own;
     {

@@ -18,8 +18,8 @@ Result<void> restore_random_state(const checkpoint::TensorFile& saved, at::Devic
 
 // Of many ranks, whose states rank 0 has in `saved` (null on the others): each gets its own. Where
 // fewer ranks saved, the others keep what they have.
-Result<void> share_random_state(dist::ProcessGroup& group, const checkpoint::Checkpoint* saved,
-                                at::Device device);
+Result<void> broadcast_random_state(dist::ProcessGroup& group, const checkpoint::Checkpoint* saved,
+                                    at::Device device);
 
 // Different numbers on every rank, from one seed: for what is drawn after the weights.
 void seed_rank(std::uint64_t seed, std::int64_t rank);

@@ -57,7 +57,7 @@ std::string why_no_gpu(const config::Config& config) {
 
 // Ranks with different configs would train on without a word and come to nothing.
 Result<void> compare_configs(const config::LoadedConfig& config, dist::ProcessGroup& group) {
-  const std::vector<std::string> hashes = dist::gather_texts(group, config.hash());
+  const std::vector<std::string> hashes = dist::all_gather_texts(group, config.hash());
   for (std::size_t rank = 1; rank < hashes.size(); ++rank) {
     if (hashes[rank] != hashes.front()) {
       return fail(ErrorKind::Usage, fmt::format("rank {} has another config than rank 0", rank),
@@ -104,13 +104,15 @@ Result<std::unique_ptr<dist::ProcessGroup>> join_ranks(const config::LoadedConfi
   if (config->dist.sync_batchnorm) {
     // Shared: the function that is kept is copied.
     std::shared_ptr<dist::ProcessGroup> norm = group->make_twin("norm");
-    nn::set_norm_sum(
-        [norm](at::Tensor& tensor) { norm->start_sum(tensor, ranks::Collective::Norm)->wait(); });
+    nn::set_norm_sum([norm](at::Tensor& tensor) {
+      norm->start_all_reduce(tensor, ranks::Collective::Norm)->wait();
+    });
   }
   return group;
 }
 
-std::unique_ptr<track::Run> share_run(dist::ProcessGroup& group, std::unique_ptr<track::Run> run) {
+std::unique_ptr<track::Run> broadcast_run(dist::ProcessGroup& group,
+                                          std::unique_ptr<track::Run> run) {
   if (group.is_alone()) {
     return run;
   }
@@ -191,14 +193,14 @@ double measure_link(dist::ProcessGroup& group) {
 RankTimes gather_times(dist::ProcessGroup& group) {
   const ranks::RankView own = ranks::view_of(ranks::own_slot(), group.rank());
   const double whole = std::max(own.train_s, 1e-9);
-  RankTimes times{.data_share = own.data_s / whole,
-                  .exchange_share = std::min(1.0, own.exchange_s / whole),
+  RankTimes times{.data_fraction = own.data_s / whole,
+                  .collective_fraction = std::min(1.0, own.collective_s / whole),
                   .stragglers = ""};
   if (group.is_alone()) {
     return times;
   }
   const at::Tensor all = group.all_gather(torch::tensor(
-      {own.data_s, own.exchange_s, own.train_s, static_cast<double>(own.step)}, torch::kFloat64));
+      {own.data_s, own.collective_s, own.train_s, static_cast<double>(own.step)}, torch::kFloat64));
   std::vector<ranks::RankView> views;
   for (std::int64_t rank = 0; rank < group.size(); ++rank) {
     const auto* value = all[rank].const_data_ptr<double>();
@@ -206,13 +208,13 @@ RankTimes gather_times(dist::ProcessGroup& group) {
                      .host = "",
                      .step = static_cast<std::int64_t>(value[3]),
                      .data_s = value[0],
-                     .exchange_s = value[1],
+                     .collective_s = value[1],
                      .train_s = value[2]});
   }
-  // Even the rank for which the others wait spends this much in exchanges: it is the network's.
+  // Even the rank for which the others wait spends this much in collectives: it is the network's.
   constexpr double kMuch = 0.2;
   if (std::ranges::all_of(views, [](const ranks::RankView& view) {
-        return view.exchange_s > kMuch * view.train_s;
+        return view.collective_s > kMuch * view.train_s;
       })) {
     const at::Tensor links =
         group.all_gather(torch::tensor({measure_link(group)}, torch::kFloat64));

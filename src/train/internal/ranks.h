@@ -18,7 +18,8 @@ namespace kedge::train {
 Result<std::unique_ptr<dist::ProcessGroup>> join_ranks(const config::LoadedConfig& config);
 
 // Rank 0's run, and a silent one of the same name on the others.
-std::unique_ptr<track::Run> share_run(dist::ProcessGroup& group, std::unique_ptr<track::Run> run);
+std::unique_ptr<track::Run> broadcast_run(dist::ProcessGroup& group,
+                                          std::unique_ptr<track::Run> run);
 
 struct ScaledRate {
   double peak = 0;
@@ -33,9 +34,9 @@ std::string describe_ranks(const config::Config& config, const dist::ProcessGrou
 
 // Where the ranks' time went, over all steps. A collective: every rank asks.
 struct RankTimes {
-  double data_share = 0;      // of rank 0's steps, waiting for batches
-  double exchange_share = 0;  // and waiting for other ranks
-  std::string stragglers;     // who is slow in what; empty: nobody
+  double data_fraction = 0;        // of rank 0's steps, waiting for batches
+  double collective_fraction = 0;  // and waiting for other ranks
+  std::string stragglers;          // who is slow in what; empty: nobody
 };
 
 RankTimes gather_times(dist::ProcessGroup& group);

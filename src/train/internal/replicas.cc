@@ -125,7 +125,7 @@ std::optional<checkpoint::Newest> find_newest_replica(dist::ProcessGroup& group,
   nlohmann::json text = to_json(own);
   text["disk"] = {on_disk.step, on_disk.epoch};
   std::vector<nlohmann::json> offers;
-  for (const std::string& offer : dist::gather_texts(group, text.dump())) {
+  for (const std::string& offer : dist::all_gather_texts(group, text.dump())) {
     offers.push_back(nlohmann::json::parse(offer));
   }
   const auto best = std::ranges::max_element(offers, {}, place_of);  // of equal ones the first
@@ -181,7 +181,7 @@ void Replicas::meet_machines() {
   const std::string key = dist::broadcast_text(group, parts_.key);
   std::vector<std::string> machines = {machine_name()};
   if (!group.is_alone()) {
-    machines = dist::gather_texts(group, machines.front());
+    machines = dist::all_gather_texts(group, machines.front());
   }
   is_keeper_ = std::ranges::find(machines, machine_name()) - machines.begin() == group.rank();
   std::ranges::sort(machines);
@@ -251,7 +251,7 @@ bool Replicas::is_due(std::int64_t step) {
 void Replicas::share(Snapshot& snapshot) {
   dist::ProcessGroup& group = parts_.group;
   snapshot.state = nlohmann::json::parse(dist::broadcast_text(group, snapshot.state.dump()));
-  const auto sums = std::ranges::find(snapshot.tensors, "meters", &TensorGroup::name);
+  const auto sums = std::ranges::find(snapshot.tensors, "meters", &StateTensors::name);
   for (auto& [name, tensor] : sums->tensors) {
     tensor = tensor.clone();
     group.broadcast(tensor);

@@ -52,9 +52,9 @@ void Reporter::say(std::string_view line) {
 void Reporter::epoch(const EpochFacts& facts, const Metrics& metrics) {
   std::string line = fmt::format("epoch {}/{}", facts.epoch, facts.epochs);
   for (const auto& [name, value] : metrics) {
-    const bool is_share = name.ends_with("accuracy") || name.ends_with("top5");
-    line += is_share ? fmt::format("  {} {:.2f}%", name, value * 100)
-                     : fmt::format("  {} {:.4f}", name, value);
+    const bool is_fraction = name.ends_with("accuracy") || name.ends_with("top5");
+    line += is_fraction ? fmt::format("  {} {:.2f}%", name, value * 100)
+                        : fmt::format("  {} {:.4f}", name, value);
   }
   line += fmt::format("  lr {:.3g}  {}  {} samples/s{}", facts.lr, render_seconds({facts.seconds}),
                       render_count(facts.samples_per_s), facts.is_best ? "  (best)" : "");

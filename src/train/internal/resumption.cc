@@ -26,7 +26,7 @@ struct Fixed {
 constexpr auto kFixed = std::to_array<Fixed>({
     {"seed", "the order of the samples follows from it"},
     {"model.", "the saved weights belong to another model"},
-    {"data.", "the training and validation parts would be others"},
+    {"data.", "the training and validation splits would be others"},
     {"loader.batch_size", "the place in the epoch is counted in batches"},
     {"loader.shuffle", "the order of the samples follows from it"},
     {"loader.drop_last", "the place in the epoch is counted in batches"},

@@ -119,7 +119,7 @@ data::LoaderOptions loader_options(const config::Config& config, const Setup& se
 }
 
 // Of the device's free memory; the rest is for the model, its activations and the optimizer.
-constexpr double kResidentShare = 0.25;
+constexpr double kResidentFraction = 0.25;
 
 // Why the images stay where they are, or nothing when they were brought to the device.
 Result<std::optional<std::string>> try_resident(const config::Config& config, Setup& setup) {
@@ -144,7 +144,8 @@ Result<std::optional<std::string>> try_resident(const config::Config& config, Se
   const double needed =
       samples * static_cast<double>(setup.preparation.task.height * setup.preparation.task.width *
                                     setup.preparation.task.channels);
-  const double room = kResidentShare * static_cast<double>(device::free_memory_bytes(setup.device));
+  const double room =
+      kResidentFraction * static_cast<double>(device::free_memory_bytes(setup.device));
   if (needed > room && !config.loader.resident.value_or(false)) {
     return fmt::format("they take {} and a quarter of the device's free memory is {}",
                        render_bytes({static_cast<std::uint64_t>(needed)}),

@@ -8,20 +8,20 @@
 
 namespace kedge::train {
 
-void Staging::reserve(const std::vector<TensorGroup>& groups) {
+void Staging::reserve(const std::vector<StateTensors>& groups) {
   std::size_t used = 0;
-  for (const TensorGroup& group : groups) {
+  for (const StateTensors& group : groups) {
     for (const auto& [name, tensor] : group.tensors) {
       buffer_like(tensor, used++);
     }
   }
 }
 
-std::vector<checkpoint::Part> Staging::copy(const std::vector<TensorGroup>& groups) {
+std::vector<checkpoint::Part> Staging::copy(const std::vector<StateTensors>& groups) {
   const torch::NoGradGuard no_grad;
   std::vector<checkpoint::Part> parts;
   std::size_t used = 0;
-  for (const TensorGroup& group : groups) {
+  for (const StateTensors& group : groups) {
     checkpoint::Part part{.name = group.name, .tensors = {}};
     for (const auto& [name, tensor] : group.tensors) {
       at::Tensor& buffer = buffer_like(tensor, used++);

@@ -15,7 +15,7 @@
 namespace kedge::train {
 
 // The tensors of one shard of a checkpoint.
-struct TensorGroup {
+struct StateTensors {
   std::string name;
   nn::NamedTensors tensors;
 };
@@ -25,10 +25,10 @@ class Staging {
   explicit Staging(at::Device device) : device_(device) {}
 
   // Allocates the memory ahead: page-locking a gigabyte takes half a second.
-  void reserve(const std::vector<TensorGroup>& groups);
+  void reserve(const std::vector<StateTensors>& groups);
 
   // Copies of all tensors as they are now. The views are valid until the next call.
-  std::vector<checkpoint::Part> copy(const std::vector<TensorGroup>& groups);
+  std::vector<checkpoint::Part> copy(const std::vector<StateTensors>& groups);
 
  private:
   at::Tensor& buffer_like(const at::Tensor& tensor, std::size_t index);

@@ -35,7 +35,7 @@ TEST(Staging, a_channels_last_weight_is_saved_in_its_logical_order) {
 TEST(Staging, memory_is_kept_from_save_to_save) {
   const at::Tensor weight = at::ones({4, 4});
   Staging staging(at::kCPU);
-  const std::vector<TensorGroup> groups = {{"model", {{"weight", weight}}}};
+  const std::vector<StateTensors> groups = {{"model", {{"weight", weight}}}};
   staging.reserve(groups);
   const auto* first = staging.copy(groups)[0].tensors[0].bytes.data();
   EXPECT_EQ(staging.copy(groups)[0].tensors[0].bytes.data(), first);

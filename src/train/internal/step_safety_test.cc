@@ -1,5 +1,5 @@
-// A step can be recorded as a CUDA graph only when nothing in it reads a value back from the
-// device. Here every model, loss, optimizer and schedule takes steps on the CPU with a recorder
+// A step can be captured as a CUDA graph only when nothing in it reads a value back from the
+// device. Here every model, loss, optimizer and schedule takes steps on the CPU with a capture_with
 // that looks for such reads, as a GPU's would refuse them.
 #include <algorithm>
 #include <cctype>
@@ -27,18 +27,18 @@ namespace {
 
 using testing::IsEmpty;
 
-// Does the work of a step once, when it is recorded, and notes what it reads back.
+// Does the work of a step once, when it is captured, and notes what it reads back.
 class StrictRecorder : public device::Plugin {
  public:
   void leave_default_stream() override {}
 
-  std::unique_ptr<device::Graph> record(const std::function<void()>& work) override {
+  std::unique_ptr<device::Graph> capture(const std::function<void()>& work) override {
     class Done : public device::Graph {
      public:
       void replay() override {}
     };
 
-    ++recorded;
+    ++captured;
     const Waits::Watch watch(&waits);
     work();
     return std::make_unique<Done>();
@@ -53,7 +53,7 @@ class StrictRecorder : public device::Plugin {
   }
 
   Waits waits{at::kCPU};
-  int recorded = 0;
+  int captured = 0;
 };
 
 constexpr const char* kConfig = R"(
@@ -69,8 +69,8 @@ class StepSafety : public testing::Test {
  protected:
   using Overrides = std::vector<std::string>;
 
-  std::map<std::string, std::int64_t> reads_of(Overrides overrides, int recordings = 1) {
-    StrictRecorder recorder;
+  std::map<std::string, std::int64_t> reads_of(Overrides overrides, int captures = 1) {
+    StrictRecorder capture_with;
     overrides.push_back("track.dir=" + folder_.path().string());
     overrides.emplace_back("resume=never");
     const auto config = config::load_config({.text = kConfig, .overrides = std::move(overrides)});
@@ -78,11 +78,11 @@ class StepSafety : public testing::Test {
       ADD_FAILURE() << config.error().message;
       return {};
     }
-    const auto done = run_training(*config, {.host_recorder = &recorder});
+    const auto done = run_training(*config, {.host_plugin = &capture_with});
     EXPECT_TRUE(done) << done.error().message;
     // More than one of a kind: on the CPU batches lie where the loader made them.
-    EXPECT_GE(recorder.recorded, recordings);
-    return recorder.waits.found();
+    EXPECT_GE(capture_with.captured, captures);
+    return capture_with.waits.found();
   }
 
   // What the model takes: images of some size, or text.
@@ -118,7 +118,7 @@ class StepOfOptimizer : public StepSafety, public testing::WithParamInterface<st
 TEST_P(StepOfOptimizer, reads_nothing_back) {
   const Overrides overrides = {"optimizer.name=" + GetParam(), "optimizer.weight_decay=0.1",
                                "train.clip_norm=1"};
-  const bool counts_on_host = GetParam() == "adafactor";  // and says so: it is never recorded
+  const bool counts_on_host = GetParam() == "adafactor";  // and says so: it is never captured
   EXPECT_THAT(reads_of(overrides, counts_on_host ? 0 : 1), IsEmpty());
 }
 
@@ -168,7 +168,7 @@ TEST_F(StepSafety, with_accumulation_and_bf16_reads_nothing_back) {
               IsEmpty());
 }
 
-TEST_F(StepSafety, histograms_are_left_out_of_what_is_recorded) {
+TEST_F(StepSafety, histograms_are_left_out_of_what_is_captured) {
   EXPECT_THAT(reads_of({"track.watch=all", "track.watch_every=2", "train.max_steps=24"}),
               IsEmpty());
 }

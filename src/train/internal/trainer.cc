@@ -47,16 +47,16 @@ Trainer::Trainer(TrainerParts parts)
       state_(Best(is_more_better(), 0),
              Best(more_is_better(config_.early_stop.goal, config_.early_stop.metric),
                   config_.early_stop.delta)),
-      graphs_(why_not_recorded() ? nullptr : parts.recorder) {
+      graphs_(why_not_captured() ? nullptr : parts.capture_with) {
   if (config_.ema.decay > 0) {
     ema_.emplace(parts.model.parameters(), parts.model.buffers());
   }
   if (parts.precision == config::Precision::Fp16) {
     scaler_.emplace(parts.device);
   }
-  mixup_share_ = at::zeros({}, at::TensorOptions(at::kFloat).device(parts.device));
+  mixup_lambda_ = at::zeros({}, at::TensorOptions(at::kFloat).device(parts.device));
   if (!may_read_back()) {
-    rate_.on_device = at::zeros_like(mixup_share_);
+    rate_.on_device = at::zeros_like(mixup_lambda_);
     if (scaler_ && parts.optimizer.can_skip_on_device()) {
       rate_.found_inf = scaler_->found_inf();
     }
@@ -126,16 +126,17 @@ Result<void> Trainer::train_epoch() {
       break;
     }
     const std::int64_t index = state_.batch;
-    const bool is_last_of_group = (index + 1) % accumulate == 0 || index + 1 == batches;
-    if (is_last_of_group) {
+    const bool is_last_micro_batch = (index + 1) % accumulate == 0 || index + 1 == batches;
+    if (is_last_micro_batch) {
       ask_others();
     }
     // The last group of an epoch may hold fewer batches; its mean is over those.
-    const std::int64_t group_start = index / accumulate * accumulate;
-    KEDGE_TRY(learn(*batch, std::min(accumulate, batches - group_start), is_last_of_group));
+    const std::int64_t first_micro_batch = index / accumulate * accumulate;
+    KEDGE_TRY(
+        learn(*batch, std::min(accumulate, batches - first_micro_batch), is_last_micro_batch));
     state_.see(*batch);
     items += batch->count * std::max<std::int64_t>(batch->context, 1);
-    if (is_last_of_group) {
+    if (is_last_micro_batch) {
       KEDGE_TRY(at_step_boundary());
     }
     parts_.reporter.advance(state_.batch, items, shown_loss_);
@@ -229,7 +230,7 @@ Result<void> Trainer::end_epoch() {
   consider_stopping(metrics);
   bool is_due = checkpoints_->is_due_after_epoch(state_.step, state_.epoch);
   if (agreement_) {
-    is_due = agreement_->exchange({.save = is_due}).save;
+    is_due = agreement_->agree({.save = is_due}).save;
   }
   if (is_best || is_over() || is_due) {
     KEDGE_TRY(save(score));
@@ -276,7 +277,7 @@ void Trainer::consider_stopping(const Metrics& metrics) {
 
 Result<Metrics> Trainer::validate() {
   const ranks::TimedPhase validating(ranks::RankPhase::Validating, validate_us_);
-  share_buffers();
+  broadcast_buffers();
   if (ema_) {
     ema_->apply();
   }

@@ -61,8 +61,8 @@ struct TrainerParts {
   std::string data_digest;
   const StopRule& stop;
   const SimulatedCrash& crash;
-  device::Plugin* recorder = nullptr;  // records steps; null: nothing does
-  Waits* waits = nullptr;              // watches the device's part of each step
+  device::Plugin* capture_with = nullptr;  // captures steps; null: nothing does
+  Waits* waits = nullptr;                  // watches the device's part of each step
 };
 
 struct TrainSummary {
@@ -89,7 +89,7 @@ class Trainer {
 
   // Every rank takes over what rank 0 has: weights, optimizer, counters. Before run(), on all
   // ranks.
-  Result<void> share_state(const checkpoint::Checkpoint* restored);
+  Result<void> broadcast_state(const checkpoint::Checkpoint* restored);
 
   // A checkpoint of the training as it is now, at once; for verify-resume.
   Result<void> write(const Path& path);
@@ -99,9 +99,9 @@ class Trainer {
 
   bool is_more_better() const { return more_is_better(config_.checkpoint.goal, best_metric_); }
 
-  // Why steps are done piece by piece instead of being recorded as CUDA graphs; empty where nobody
-  // would expect it. Nothing when they are recorded.
-  std::optional<std::string> why_not_recorded() const;
+  // Why steps are done piece by piece instead of being captured as CUDA graphs; empty where nobody
+  // would expect it. Nothing when they are captured.
+  std::optional<std::string> why_not_captured() const;
 
   // What one checkpoint takes.
   std::uint64_t state_bytes();
@@ -118,11 +118,12 @@ class Trainer {
 
   // trainer_step.cc
   bool may_read_back() const;
-  Result<void> learn(const data::Batch& batch, std::int64_t group_size, bool is_last_of_group);
-  at::Tensor learn_on_device(std::int64_t group_size, bool is_last_of_group);
+  Result<void> learn(const data::Batch& batch, std::int64_t micro_batches,
+                     bool is_last_micro_batch);
+  at::Tensor learn_on_device(std::int64_t micro_batches, bool is_last_micro_batch);
   at::Tensor compute_loss(const Inputs& inputs);
   at::Tensor mixed_loss(const Inputs& inputs);
-  void draw_mixup_share();
+  void draw_mixup_lambda();
   void set_rate();
   void apply_gradients();
   void reduce_gradients();
@@ -138,7 +139,7 @@ class Trainer {
   void record_epoch(const Metrics& metrics, bool is_best, std::optional<double> val_seconds);
   void consider_stopping(const Metrics& metrics);
   Result<Metrics> validate();
-  std::vector<TensorGroup> tensors();
+  std::vector<StateTensors> tensors();
   nlohmann::json describe(std::optional<double> score);
   Result<Snapshot> take_snapshot(std::optional<double> score);
   Result<void> save(std::optional<double> score);
@@ -153,11 +154,11 @@ class Trainer {
   Agreement::Wish take_answer();
   bool is_replica_due(std::int64_t step) const;
   bool should_stop_here();
-  void set_share(const data::Batch& batch);
+  void set_batch_fraction(const data::Batch& batch);
   at::Tensor mean_over_ranks(const at::Tensor& loss);
-  void share_buffers();
+  void broadcast_buffers();
   void move_counts_to_first();
-  std::vector<TensorGroup> joined_tensors();
+  std::vector<StateTensors> joined_tensors();
 
   bool is_out_of_steps() const;
   bool is_stopped_early() const;
@@ -171,7 +172,7 @@ class Trainer {
   DelayedScalar logged_loss_;
   double shown_loss_ = 0;
   Rate rate_{0};
-  at::Tensor mixup_share_;
+  at::Tensor mixup_lambda_;
   std::optional<Ema> ema_;
   std::optional<LossScaler> scaler_;
   std::string best_metric_;
@@ -179,7 +180,7 @@ class Trainer {
   std::optional<DataParallel> parallel_;  // with many ranks, and the next two
   std::optional<Agreement> agreement_;
   std::optional<std::string> stop_reason_;  // this rank's own
-  double batch_share_ = 1;                  // of the samples of this batch on all ranks
+  double batch_fraction_ = 1;               // of the samples of this batch on all ranks
   std::atomic<std::int64_t> validate_us_{0};
   std::atomic<std::int64_t> save_us_{0};
   Stopwatch epoch_watch_;

@@ -53,35 +53,35 @@ bool Trainer::is_replica_due(std::int64_t step) const {
 // Between two epochs.
 bool Trainer::should_stop_here() {
   stop_reason_ = parts_.stop.reason(state_.step, checkpoints_->reserve_s());
-  return agreement_ ? agreement_->exchange({.stop = stop_reason_.has_value()}).stop
+  return agreement_ ? agreement_->agree({.stop = stop_reason_.has_value()}).stop
                     : stop_reason_.has_value();
 }
 
 // The mean over the samples of all ranks: each rank's mean counts by its samples.
-void Trainer::set_share(const data::Batch& batch) {
+void Trainer::set_batch_fraction(const data::Batch& batch) {
   if (is_alone()) {
     return;
   }
   auto total = static_cast<double>(batch.global_count);
   if (config_.data.on_error == config::OnError::Skip) {
     std::vector<double> counts = {static_cast<double>(batch.count)};
-    dist::sum_over_ranks(parts_.group, counts);
+    dist::all_reduce_sum(parts_.group, counts);
     total = counts.front();
   }
-  batch_share_ = total > 0 ? static_cast<double>(batch.count) / total : 0;
+  batch_fraction_ = total > 0 ? static_cast<double>(batch.count) / total : 0;
 }
 
 // Of the batch's loss; undefined on a rank that had no sample.
 at::Tensor Trainer::mean_over_ranks(const at::Tensor& loss) {
   at::Tensor mean = torch::zeros({}, torch::TensorOptions(torch::kFloat64).device(parts_.device));
   if (loss.defined()) {
-    mean.copy_(loss.to(at::kDouble) * batch_share_);
+    mean.copy_(loss.to(at::kDouble) * batch_fraction_);
   }
   parts_.group.all_reduce_sum(mean);
   return mean;
 }
 
-void Trainer::share_buffers() {
+void Trainer::broadcast_buffers() {
   if (is_alone()) {
     return;
   }
@@ -113,13 +113,13 @@ void Trainer::move_counts_to_first() {
 // What a checkpoint holds: the state of all ranks. Weights and optimizer are the same on each; sums
 // are added up; random generators are kept for every rank, "cpu" being rank 0's and "cpu.3" rank
 // 3's.
-std::vector<TensorGroup> Trainer::joined_tensors() {
+std::vector<StateTensors> Trainer::joined_tensors() {
   if (is_alone()) {
     return tensors();
   }
   meters_.move_to_first(parts_.group);
-  std::vector<TensorGroup> groups = tensors();
-  const auto found = std::ranges::find(groups, "rng", &TensorGroup::name);
+  std::vector<StateTensors> groups = tensors();
+  const auto found = std::ranges::find(groups, "rng", &StateTensors::name);
   const nn::NamedTensors own = std::exchange(found->tensors, {});
   for (const auto& [name, state] : own) {
     const at::Tensor all = parts_.group.all_gather(state);
@@ -130,7 +130,7 @@ std::vector<TensorGroup> Trainer::joined_tensors() {
   return groups;
 }
 
-Result<void> Trainer::share_state(const checkpoint::Checkpoint* restored) {
+Result<void> Trainer::broadcast_state(const checkpoint::Checkpoint* restored) {
   if (is_alone()) {
     return {};
   }
@@ -145,7 +145,7 @@ Result<void> Trainer::share_state(const checkpoint::Checkpoint* restored) {
     state_.epoch_skipped = 0;
     state_.samples_hash = 0;
   }
-  for (const TensorGroup& part : tensors()) {
+  for (const StateTensors& part : tensors()) {
     if (part.name == "rng" || part.name == "meters") {
       continue;
     }
@@ -157,7 +157,7 @@ Result<void> Trainer::share_state(const checkpoint::Checkpoint* restored) {
   const bool has_random =
       dist::broadcast_text(group, restored != nullptr && restored->has_part("rng") ? "y" : "") ==
       "y";
-  return has_random ? share_random_state(group, restored, parts_.device) : Result<void>();
+  return has_random ? broadcast_random_state(group, restored, parts_.device) : Result<void>();
 }
 
 }  // namespace kedge::train

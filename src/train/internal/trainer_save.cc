@@ -16,11 +16,11 @@
 namespace kedge::train {
 
 // All that a resumed run needs, live; only the generators' states are copies.
-std::vector<TensorGroup> Trainer::tensors() {
-  std::vector<TensorGroup> groups = {{"model", parameters_and_buffers(parts_.model)},
-                                     {"optimizer", parts_.optimizer.state()},
-                                     {"meters", meters_.state()},
-                                     {"rng", random_state(parts_.device)}};
+std::vector<StateTensors> Trainer::tensors() {
+  std::vector<StateTensors> groups = {{"model", parameters_and_buffers(parts_.model)},
+                                      {"optimizer", parts_.optimizer.state()},
+                                      {"meters", meters_.state()},
+                                      {"rng", random_state(parts_.device)}};
   if (ema_) {
     groups.push_back({"ema", ema_->state()});
   }
@@ -32,7 +32,7 @@ std::vector<TensorGroup> Trainer::tensors() {
 
 std::uint64_t Trainer::state_bytes() {
   std::uint64_t bytes = 0;
-  for (const TensorGroup& group : tensors()) {
+  for (const StateTensors& group : tensors()) {
     for (const auto& [name, tensor] : group.tensors) {
       bytes += tensor.nbytes();
     }
@@ -62,7 +62,7 @@ Result<Snapshot> Trainer::take_snapshot(std::optional<double> score) {
   // What was logged up to this step must be in the log before a checkpoint says it is done.
   KEDGE_TRY(take_logged_loss());
   move_counts_to_first();
-  share_buffers();
+  broadcast_buffers();
   if (state_.batch > 0) {
     state_.epoch_seconds = epoch_seconds_before_ + epoch_watch_.seconds();
   }
@@ -103,7 +103,7 @@ Result<void> Trainer::restore(const checkpoint::Checkpoint& saved,
   if (!dropped.contains("schedule")) {
     parts_.learning_rate.schedule().restore(state_.schedule);
   }
-  for (const TensorGroup& group : tensors()) {
+  for (const StateTensors& group : tensors()) {
     if (group.name == "rng" || dropped.contains(group.name)) {
       continue;
     }

@@ -1,4 +1,4 @@
-// One step of the loop: what the device does, in a form that can be recorded, and what the host
+// One step of the loop: what the device does, in a form that can be captured, and what the host
 // adds around it.
 #include <cmath>
 
@@ -17,24 +17,24 @@ namespace kedge::train {
 // Only a CPU has no work queued that a step would wait for; and it does without where that is to
 // be shown.
 bool Trainer::may_read_back() const {
-  return parts_.device.is_cpu() && parts_.recorder == nullptr && parts_.waits == nullptr;
+  return parts_.device.is_cpu() && parts_.capture_with == nullptr && parts_.waits == nullptr;
 }
 
-std::optional<std::string> Trainer::why_not_recorded() const {
-  if (!config_.train.graph || (parts_.device.is_cpu() && parts_.recorder == nullptr)) {
+std::optional<std::string> Trainer::why_not_captured() const {
+  if (!config_.train.graph || (parts_.device.is_cpu() && parts_.capture_with == nullptr)) {
     return "";
   }
-  if (parts_.recorder == nullptr) {
+  if (parts_.capture_with == nullptr) {
     return device::why_missing();
   }
-  if (!parts_.optimizer.can_record()) {
+  if (!parts_.optimizer.can_capture()) {
     return fmt::format("optimizer {} counts its steps on the host", config_.optimizer.name);
   }
   if (parts_.precision == config::Precision::Fp16 && !parts_.optimizer.can_skip_on_device()) {
     return fmt::format("optimizer {} leaves it to the host to skip fp16 steps that overflow",
                        config_.optimizer.name);
   }
-  if (!is_alone() && !parts_.group.can_record()) {
+  if (!is_alone() && !parts_.group.can_capture()) {
     return "the ranks' gradients are summed between its parts";
   }
   if (!is_alone() && config_.train.accumulate > 1) {
@@ -44,39 +44,39 @@ std::optional<std::string> Trainer::why_not_recorded() const {
 }
 
 // One batch; the last of its group changes the weights.
-Result<void> Trainer::learn(const data::Batch& batch, std::int64_t group_size,
-                            bool is_last_of_group) {
+Result<void> Trainer::learn(const data::Batch& batch, std::int64_t micro_batches,
+                            bool is_last_micro_batch) {
   const std::int64_t step = state_.step + 1;
   set_rate();
   if (ema_) {
     ema_->set_decay(ema_decay(config_.ema, step));
   }
-  set_share(batch);
+  set_batch_fraction(batch);
   if (config_.dist.buffers == config::BufferSync::Step) {
-    share_buffers();
+    broadcast_buffers();
   }
   at::Tensor loss;
   // Every image of a batch may have been skipped; with many ranks the last may not reach all.
   if (batch.count > 0) {
     parts_.make_inputs.stage(batch);
-    draw_mixup_share();
+    draw_mixup_lambda();
     const auto work = [&] {
       const Waits::Watch watch(parts_.waits);
-      return learn_on_device(group_size, is_last_of_group);
+      return learn_on_device(micro_batches, is_last_micro_batch);
     };
-    const bool is_watched = is_last_of_group && is_watch_step(step);
+    const bool is_watched = is_last_micro_batch && is_watch_step(step);
     loss = is_watched ? work()
                       : graphs_.run({.inputs = parts_.make_inputs.staged_at(),
                                      .count = batch.count,
-                                     .group_size = group_size,
-                                     .is_last_of_group = is_last_of_group,
-                                     .share = batch_share_},
+                                     .micro_batches = micro_batches,
+                                     .is_last_micro_batch = is_last_micro_batch,
+                                     .batch_fraction = batch_fraction_},
                                     work, [this] { drop_unfinished(); });
     KEDGE_TRY(check_loss_on_host(loss));
-  } else if (is_last_of_group) {
+  } else if (is_last_micro_batch) {
     apply_gradients();
   }
-  if (!is_last_of_group) {
+  if (!is_last_micro_batch) {
     return {};
   }
   if (step % config_.train.log_every == 0 && (loss.defined() || !is_alone())) {
@@ -87,25 +87,25 @@ Result<void> Trainer::learn(const data::Batch& batch, std::int64_t group_size,
   return {};
 }
 
-// Everything here is asked of the device and never read back, so that it can be recorded.
-at::Tensor Trainer::learn_on_device(std::int64_t group_size, bool is_last_of_group) {
+// Everything here is asked of the device and never read back, so that it can be captured.
+at::Tensor Trainer::learn_on_device(std::int64_t micro_batches, bool is_last_micro_batch) {
   const Inputs inputs = parts_.make_inputs.make();
   const at::Tensor loss = compute_loss(inputs);
   if (may_read_back() && config_.train.stop_on_nan && !std::isfinite(loss.item<double>())) {
     return loss.detach();  // the weights stay as they were when the loss was last good
   }
-  at::Tensor scaled = group_size == 1 ? loss : loss / group_size;
-  if (batch_share_ != 1) {
-    scaled = scaled * batch_share_;
+  at::Tensor scaled = micro_batches == 1 ? loss : loss / micro_batches;
+  if (batch_fraction_ != 1) {
+    scaled = scaled * batch_fraction_;
   }
   if (scaler_) {
     scaled = scaler_->scale(scaled);
   }
-  if (parallel_ && is_last_of_group) {
+  if (parallel_ && is_last_micro_batch) {
     parallel_->start();
   }
   scaled.backward();
-  if (is_last_of_group) {
+  if (is_last_micro_batch) {
     apply_gradients();
   }
   return loss.detach();
@@ -124,23 +124,23 @@ at::Tensor Trainer::compute_loss(const Inputs& inputs) {
 
 // Each image is mixed with its mirror in the batch, whose order is already random.
 at::Tensor Trainer::mixed_loss(const Inputs& inputs) {
-  const at::Tensor& share = mixup_share_;
-  const at::Tensor x = inputs.x.mul(share).add_(inputs.x.flip(0).mul_(1 - share));
+  const at::Tensor& batch_fraction = mixup_lambda_;
+  const at::Tensor x = inputs.x.mul(batch_fraction).add_(inputs.x.flip(0).mul_(1 - batch_fraction));
   // Not one_hot: it reads the labels' range back from the device.
   const at::Tensor hot =
-      at::zeros({inputs.y.size(0), parts_.preparation.task.classes}, share.options())
+      at::zeros({inputs.y.size(0), parts_.preparation.task.classes}, batch_fraction.options())
           .scatter_(1, inputs.y.unsqueeze(1), 1);
-  const at::Tensor y = hot.mul(share).add_(hot.flip(0).mul_(1 - share));
+  const at::Tensor y = hot.mul(batch_fraction).add_(hot.flip(0).mul_(1 - batch_fraction));
   const at::Tensor scores = parts_.model.forward(x);
   at::Tensor loss = parts_.loss(scores, y);
   meters_.add(loss, scores, inputs.y);
   return loss;
 }
 
-void Trainer::draw_mixup_share() {
+void Trainer::draw_mixup_lambda() {
   const double alpha = config_.train.mixup;
   if (alpha > 0) {
-    mixup_share_.fill_(
+    mixup_lambda_.fill_(
         at::_sample_dirichlet(torch::tensor({alpha, alpha}, torch::kFloat64))[0].item<double>());
   }
 }
@@ -179,7 +179,7 @@ Clearing Trainer::clearing() const {
   return graphs_.is_on() && config_.train.accumulate > 1 ? Clearing::Fill : Clearing::Drop;
 }
 
-// The gradients of a step that failed while it was recorded; those of earlier batches of its group
+// The gradients of a step that failed while it was captured; those of earlier batches of its group
 // were computed and stay.
 void Trainer::drop_unfinished() {
   if (parallel_) {

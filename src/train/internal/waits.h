@@ -1,5 +1,5 @@
 // Waits finds the operations of a step that read a value back from the device. The host waits there
-// until the device has done all before them, and the step cannot be recorded. It looks at the names
+// until the device has done all before them, and the step cannot be captured. It looks at the names
 // of libtorch's operations as they are called, so it finds on a CPU what would wait on a GPU.
 #pragma once
 

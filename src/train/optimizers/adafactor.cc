@@ -88,16 +88,16 @@ class Adafactor : public ForeachOptimizer {
                                                  .make = make_state}) {}
 
   // Its rates depend on the host's count of steps.
-  bool can_record() const override { return false; }
+  bool can_capture() const override { return false; }
 
  protected:
   void update(UpdateLists& lists, const Rate& rate) override {
     const double lr = rate.value;
-    std::vector<at::Scalar> fresh_shares;
+    std::vector<at::Scalar> fresh_weights;
     std::vector<at::Scalar> rates;
     for (const at::Tensor& step : lists.steps) {
       const double count = *step.const_data_ptr<float>();
-      fresh_shares.emplace_back(std::pow(count, kBeta2Decay));
+      fresh_weights.emplace_back(std::pow(count, kBeta2Decay));
       rates.emplace_back(-std::min(lr, 1 / std::sqrt(count)));
     }
     // Steps are relative to the size of the parameter before its decay.
@@ -108,7 +108,7 @@ class Adafactor : public ForeachOptimizer {
       at::_foreach_mul_(lists.parameters, 1 - lr * lists.weight_decay);
     }
     const double eps = epsilon(lists.parameters.front().scalar_type());
-    const std::vector<at::Tensor> updates = estimate_variance(lists, fresh_shares, eps);
+    const std::vector<at::Tensor> updates = estimate_variance(lists, fresh_weights, eps);
     at::_foreach_clamp_min_(updates, eps * eps);
     at::_foreach_rsqrt_(updates);
     at::_foreach_mul_(updates, lists.gradients);
@@ -124,12 +124,12 @@ class Adafactor : public ForeachOptimizer {
  private:
   // Brings the second moments up to date and returns their estimate for every element.
   static std::vector<at::Tensor> estimate_variance(UpdateLists& lists,
-                                                   const std::vector<at::Scalar>& fresh_shares,
+                                                   const std::vector<at::Scalar>& fresh_weights,
                                                    double eps) {
     if (lists.parameters.front().dim() < 2) {
       const std::vector<at::Tensor>& variance = lists.state[2];
       at::_foreach_lerp_(variance, at::_foreach_mul(lists.gradients, lists.gradients),
-                         fresh_shares);
+                         fresh_weights);
       std::vector<at::Tensor> copies;
       for (const at::Tensor& tensor : variance) {
         copies.push_back(tensor.clone());
@@ -138,8 +138,8 @@ class Adafactor : public ForeachOptimizer {
     }
     const std::vector<at::Tensor>& row_var = lists.state[0];
     const std::vector<at::Tensor>& col_var = lists.state[1];
-    at::_foreach_lerp_(row_var, mean_squares(lists.gradients, -1), fresh_shares);
-    at::_foreach_lerp_(col_var, mean_squares(lists.gradients, -2), fresh_shares);
+    at::_foreach_lerp_(row_var, mean_squares(lists.gradients, -1), fresh_weights);
+    at::_foreach_lerp_(col_var, mean_squares(lists.gradients, -2), fresh_weights);
     std::vector<at::Tensor> estimates;
     std::vector<at::Tensor> row_means;
     for (std::size_t i = 0; i < row_var.size(); ++i) {

@@ -124,12 +124,15 @@ bool is_hidden_matrix(const ParameterGroup& group, const std::string& name,
 // their norm.
 class Muon : public Optimizer {
  public:
-  Muon(std::unique_ptr<Optimizer> matrices, std::unique_ptr<Optimizer> rest, double rest_share)
-      : matrices_(std::move(matrices)), rest_(std::move(rest)), rest_share_(rest_share) {}
+  Muon(std::unique_ptr<Optimizer> matrices, std::unique_ptr<Optimizer> rest,
+       double rest_rate_factor)
+      : matrices_(std::move(matrices)),
+        rest_(std::move(rest)),
+        rest_rate_factor_(rest_rate_factor) {}
 
   void step(const Rate& rate) override {
     matrices_->step(rate);
-    rest_->step(rate.times(rest_share_));
+    rest_->step(rate.times(rest_rate_factor_));
   }
 
   nn::NamedTensors state() override {
@@ -143,7 +146,7 @@ class Muon : public Optimizer {
  private:
   std::unique_ptr<Optimizer> matrices_;
   std::unique_ptr<Optimizer> rest_;
-  double rest_share_;  // of the rate
+  double rest_rate_factor_;  // of the rate
 };
 
 Result<std::unique_ptr<Optimizer>> make_rest(config::OptimizerConfig config,
