@@ -1,5 +1,5 @@
 // nlohmann-json's templates, compiled once in json.cc: their code was a quarter of all that the
-// compiler wrote. This header is pre-compiled for every room.
+// compiler wrote. This header is pre-compiled for the rooms marked JSON.
 #pragma once
 
 #include <map>

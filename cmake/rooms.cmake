@@ -1,6 +1,9 @@
-# kedge_room(NAME [TORCH] [COLD] [USES room...] [LINKS library...] [ALONE file...]) builds src/NAME
-# as an OBJECT library (self-registering plug-ins vanish from static ones) and its *_test.cc as
-# NAME_test. COLD: see kedge_cold. ALONE: files with options of their own, no part of a batch.
+# kedge_room(NAME [TORCH] [COLD] [JSON] [USES room...] [LINKS library...] [ALONE file...]) builds
+# src/NAME as an OBJECT library (self-registering plug-ins vanish from static ones) and its
+# *_test.cc as NAME_test. TORCH: it includes libtorch, and several files are compiled at once
+# (UNITY_BUILD: g++ takes 2.5 s for libtorch's own templates, 5 s in nn, before it comes to a file).
+# ALONE: files that are left out of that, because a name of theirs is another file's too.
+# COLD: see kedge_cold. JSON: most of its files use nlohmann-json, which is pre-compiled for it.
 enable_testing()
 
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 12.1)
@@ -24,9 +27,11 @@ if(NOT KEDGE_FUZZ) # the warnings are g++'s; the fuzzers are built by clang
     # values that are not set in std::expected and std::optional
     -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread
     -Wno-maybe-uninitialized
-    # and takes the files of a batch for headers, whose classes may not hold what is one file's own
+    # and takes files that are compiled together for headers, whose classes may not hold what is one
+    # file's own
     -Wno-subobject-linkage
-    # It begins to collect its garbage at 128 MB, which a pre-compiled header alone fills.
+    # It begins to collect its garbage at 128 MB, which a pre-compiled header alone fills: 12% of a
+    # file's time.
     --param=ggc-min-heapsize=524288)
   # nlohmann-json before 3.11 (Ubuntu 22.04) converts itself to std::optional, which g++ reports
   # wherever a json is returned as one.
@@ -59,14 +64,17 @@ endfunction()
 # others shall do: libtorch, a scheduler), so that -O1, in three quarters of the time, will do.
 function(kedge_cold target)
   target_compile_options(${target} PRIVATE -O1)
-  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    return()
-  endif()
-  # What pointers and functions may touch takes a twentieth of the time to find out.
-  target_compile_options(${target} PRIVATE -fno-tree-pta -fno-ipa-modref)
   # From 13 on -O2 also sets two options that a pre-compiled header and its users must agree on.
-  if(NOT CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
     target_compile_options(${target} PRIVATE -munroll-only-small-loops -mvzeroupper)
+  endif()
+endfunction()
+
+# kedge_unite(TARGET): g++ compiles eight of its files at once.
+function(kedge_unite target)
+  if(KEDGE_UNITE)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8
+      CXX_COMPILER_LAUNCHER "${KEDGE_UNITED_LAUNCHER}")
   endif()
 endfunction()
 
@@ -84,43 +92,8 @@ function(kedge_link target)
   target_link_libraries(${target} PRIVATE kedge_options)
 endfunction()
 
-# kedge_batches(OUT BYTES file...) compiles files of src/ together, as long as they have no more
-# than BYTES: most of a file's time goes into what its headers instantiate, and that is done once
-# for a batch. BYTES keeps what an edit rebuilds small. A batch also ends where the hash of a file's
-# name says so, so that a new file changes the batches near it and not all behind it; batches name
-# files relative to src/, so that ccache serves every clone.
-set(KEDGE_HOT_BATCH 21000)
-set(KEDGE_COLD_BATCH 26000)
-set(KEDGE_TORCH_BATCH 40000) # libtorch's own templates take g++ 4 s a batch, and 8 in nn
-function(kedge_batches out bytes)
-  set(${out} ${ARGN} PARENT_SCOPE)
-  if(NOT KEDGE_BATCHES)
-    return()
-  endif()
-  set(files "")
-  set(sum 0)
-  foreach(source ${ARGN})
-    file(RELATIVE_PATH path ${CMAKE_SOURCE_DIR}/src ${source})
-    string(MD5 hash ${path})
-    string(SUBSTRING ${hash} 0 4 digits)
-    math(EXPR rest "0x${digits} % 8")
-    file(SIZE ${source} size)
-    math(EXPR sum "${sum} + ${size}")
-    if(NOT files OR rest EQUAL 0 OR sum GREATER bytes)
-      set(file ${CMAKE_BINARY_DIR}/batches/${path})
-      list(APPEND files ${file})
-      set(sum ${size})
-    endif()
-    string(APPEND text_${file} "#include \"${path}\"\n")
-  endforeach()
-  foreach(file ${files})
-    file(CONFIGURE OUTPUT ${file} CONTENT "${text_${file}}")
-  endforeach()
-  set(${out} ${files} PARENT_SCOPE)
-endfunction()
-
 function(kedge_room name)
-  cmake_parse_arguments(ROOM "TORCH;COLD" "" "USES;LINKS;ALONE" ${ARGN})
+  cmake_parse_arguments(ROOM "TORCH;COLD;JSON" "" "USES;LINKS;ALONE" ${ARGN})
   kedge_closure(below ${ROOM_USES})
   set_property(GLOBAL PROPERTY KEDGE_USES_${name} ${below})
 
@@ -131,19 +104,13 @@ function(kedge_room name)
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
 
   if(sources)
-    set(alone "")
-    foreach(file ${ROOM_ALONE})
-      list(APPEND alone ${CMAKE_SOURCE_DIR}/src/${name}/${file})
-    endforeach()
-    list(REMOVE_ITEM sources "" ${alone})
-    set(bytes ${KEDGE_HOT_BATCH})
-    if(ROOM_TORCH AND NOT name STREQUAL "nn")
-      set(bytes ${KEDGE_TORCH_BATCH})
-    elseif(ROOM_COLD)
-      set(bytes ${KEDGE_COLD_BATCH})
+    add_library(kedge_${name} OBJECT ${sources})
+    if(ROOM_TORCH)
+      kedge_unite(kedge_${name})
+      foreach(file ${ROOM_ALONE})
+        set_source_files_properties(src/${name}/${file} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+      endforeach()
     endif()
-    kedge_batches(batches ${bytes} ${sources})
-    add_library(kedge_${name} OBJECT ${batches} ${alone})
     target_link_libraries(kedge_${name} PUBLIC kedge_options kedge_base)
     if(ROOM_COLD)
       kedge_cold(kedge_${name})
@@ -158,7 +125,9 @@ function(kedge_room name)
     endif()
   endforeach()
   set(pre_compiled kedge_pch)
-  if(ROOM_TORCH)
+  if(ROOM_JSON)
+    set(pre_compiled kedge_json_pch)
+  elseif(ROOM_TORCH)
     set(pre_compiled kedge_torch_pch)
     if(name STREQUAL "nn") # only models need the modules
       set(pre_compiled kedge_torch_nn_pch)

@@ -1,8 +1,9 @@
 """Fail when a source file includes a room that its own room may not use.
 
-The kedge_room(NAME [TORCH] [COLD] [USES room...]) lines of CMakeLists.txt are the only truth. A
-room's internal/ folder is private. libtorch headers stay in the rooms marked TORCH: src/cli/torch,
-the program with libtorch, uses those rooms' faces, and the rest of src/cli not even these.
+The kedge_room(NAME [TORCH] [COLD] [JSON] [USES room...]) lines of CMakeLists.txt are the only
+truth. A room's internal/ folder is private. libtorch headers stay in the rooms marked TORCH:
+src/cli/torch, the program with libtorch, uses those rooms' faces, and the rest of src/cli not even
+these.
 """
 
 import pathlib
@@ -26,7 +27,7 @@ class Rooms:
             keyword = ""
             self.uses[name] = []
             for word in words:
-                if word in ("TORCH", "COLD", "USES", "LINKS", "ALONE"):
+                if word in ("TORCH", "COLD", "JSON", "USES", "LINKS", "ALONE"):
                     keyword = word
                     if word == "TORCH":
                         self.torch.add(name)

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "config/aliases.h"
 #include "config/value.h"

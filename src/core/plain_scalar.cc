@@ -6,6 +6,8 @@
 #include <string>
 #include <system_error>
 
+#include <nlohmann/json.hpp>
+
 namespace kedge {
 namespace {
 

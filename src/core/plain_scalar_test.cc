@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 namespace kedge {
 namespace {

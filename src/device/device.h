@@ -7,7 +7,7 @@
 
 #include <c10/core/Device.h>
 #include <c10/core/ScalarType.h>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "config/train_config.h"
 #include "core/result.h"

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "core/random_text.h"
 #include "mlflow/internal/artifact_files.h"

@@ -1,5 +1,7 @@
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "mlflow/internal/artifact_files.h"
 #include "mlflow/internal/call.h"
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "core/file_digest.h"
 #include "mlflow/internal/evaluation_datasets.h"

@@ -8,6 +8,8 @@
 #include <variant>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "graphql/execute.h"
 #include "graphql/schema.h"
 #include "mlflow/internal/asked_calls.h"

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "mlflow/internal/call.h"
 #include "mlflow/internal/model_metrics.h"

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
 #include "mlflow/internal/artifact_files.h"
 #include "mlflow/internal/asked_calls.h"

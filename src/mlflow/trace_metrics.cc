@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
 #include "mlflow/internal/aggregation.h"
 #include "mlflow/internal/call.h"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <functional>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "core/result.h"
 #include "store/run.h"

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "store/internal/artifact_rows.h"
 #include "store/internal/text.h"

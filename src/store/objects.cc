@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "store/internal/first_of.h"
 
 namespace kedge::store {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "track/internal/attempt_file.h"
 #include "track/internal/cbor.h"

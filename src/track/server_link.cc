@@ -230,6 +230,10 @@ Result<void> ServerLink::send_file(const RunName& run, const std::string& path, 
   return {};
 }
 
+Result<nlohmann::json> ServerLink::call(const std::string& method, const std::string& path) {
+  return call(method, path, nullptr);
+}
+
 Result<nlohmann::json> ServerLink::call(const std::string& method, const std::string& path,
                                         const nlohmann::json& body) {
   HttpRequest call = request(method, path);

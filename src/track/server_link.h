@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "core/file.h"
 #include "core/http_client.h"
@@ -65,8 +65,9 @@ class ServerLink {
   Result<void> send_file(const RunName& run, const std::string& path, const Path& file);
 
   // Any call of the API that takes and gives JSON; an empty answer is null.
+  Result<nlohmann::json> call(const std::string& method, const std::string& path);
   Result<nlohmann::json> call(const std::string& method, const std::string& path,
-                              const nlohmann::json& body = {});
+                              const nlohmann::json& body);
   Result<void> send_blob(const std::string& digest, const Path& file);
 
  private:

@@ -1,6 +1,8 @@
 // The bytes of a version on its way: its files, and its manifest, put over another's.
 #include <string>
 
+#include <nlohmann/json.hpp>
+
 #include "core/file.h"
 #include "wandb/internal/artifact_nodes.h"
 #include "wandb/internal/artifact_uploads.h"

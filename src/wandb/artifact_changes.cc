@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "store/portfolios.h"
 #include "wandb/internal/artifact_nodes.h"

@@ -3,6 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "wandb/internal/artifact_nodes.h"
 #include "wandb/internal/encoding.h"
 

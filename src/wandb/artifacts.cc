@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "wandb/internal/artifact_nodes.h"
 #include "wandb/internal/encoding.h"
 #include "wandb/internal/lenient_json.h"

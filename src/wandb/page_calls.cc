@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "wandb/internal/artifact_nodes.h"
 #include "wandb/internal/nodes.h"

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "wandb/internal/blob_names.h"
 #include "wandb/internal/encoding.h"

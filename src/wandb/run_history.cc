@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "wandb/internal/encoding.h"
 #include "wandb/internal/history.h"

@@ -3,6 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "wandb/internal/encoding.h"
 #include "wandb/internal/lenient_json.h"
 #include "wandb/internal/nodes.h"

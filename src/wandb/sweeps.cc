@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "search/sweep_plan.h"
 #include "wandb/internal/encoding.h"
 #include "wandb/internal/sweep_nodes.h"

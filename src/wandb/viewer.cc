@@ -4,6 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "wandb/internal/encoding.h"
 #include "wandb/internal/nodes.h"
 

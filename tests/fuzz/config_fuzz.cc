@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include <nlohmann/json.hpp>
+
 #include "config/load.h"
 #include "config/render.h"
 #include "core/result.h"

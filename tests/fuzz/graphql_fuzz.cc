@@ -3,6 +3,8 @@
 #include <memory>
 #include <string_view>
 
+#include <nlohmann/json.hpp>
+
 #include "core/result.h"
 #include "graphql/document.h"
 #include "graphql/execute.h"

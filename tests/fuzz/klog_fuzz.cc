@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include <nlohmann/json.hpp>
+
 #include "core/hash.h"
 #include "input_file.h"
 #include "track/event_log.h"

@@ -4,6 +4,8 @@
 #include <fstream>
 #include <string_view>
 
+#include <nlohmann/json.hpp>
+
 #include "core/result.h"
 #include "core/scratch_folder.h"
 #include "input_file.h"

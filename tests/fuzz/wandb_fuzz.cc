@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include <nlohmann/json.hpp>
+
 #include "core/result.h"
 #include "input_file.h"
 #include "server/api.h"

@@ -71,7 +71,7 @@ write_commands() {
   [[ -f build/CMakeCache.txt ]] || { echo "run ./dev build first"; return 1; }
   local options
   mapfile -t options < <(sed -n 's/^\(KEDGE_[A-Z]*\):[A-Z]*=/-D\1=/p' build/CMakeCache.txt)
-  cmake -S . -B build/apart -G Ninja "${options[@]}" -DKEDGE_BATCHES=OFF >build/apart.log 2>&1 ||
+  cmake -S . -B build/apart -G Ninja "${options[@]}" -DKEDGE_UNITE=OFF >build/apart.log 2>&1 ||
     { tail -n 20 build/apart.log; return 1; }
 }
 

@@ -1,6 +1,7 @@
 #include "cli/shared/json_output.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace kedge::cli {
 

@@ -1,7 +1,7 @@
 // What `--json` prints.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace kedge::cli {
 

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "mlflow/internal/artifact_path.h"
 #include "mlflow/internal/call.h"
 #include "store/series.h"

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "mlflow/internal/fault.h"
 #include "mlflow/internal/fields.h"

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "graphql/schema.h"
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "mlflow/internal/experiments.h"
 #include "mlflow/internal/metric_text.h"

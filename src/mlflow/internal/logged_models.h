@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "mlflow/internal/call.h"
 #include "mlflow/internal/model_metrics.h"
 #include "store/store.h"

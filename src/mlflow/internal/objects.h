@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "mlflow/internal/call.h"
 #include "store/objects.h"
 

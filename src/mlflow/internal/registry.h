@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "mlflow/internal/call.h"
 #include "mlflow/internal/filter.h"
 #include "store/models.h"

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "mlflow/internal/objects.h"
 
 namespace kedge::mlflow {

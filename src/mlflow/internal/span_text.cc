@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
 #include "mlflow/internal/python_text.h"
 #include "mlflow/internal/traces.h"

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "mlflow/internal/fields.h"
 #include "store/run.h"
 

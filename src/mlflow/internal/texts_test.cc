@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "mlflow/internal/artifact_path.h"
 #include "mlflow/internal/names.h"

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "mlflow/internal/filter_reader.h"
 #include "mlflow/internal/state.h"

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "mlflow/internal/experiments.h"
 #include "mlflow/internal/filter.h"

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "mlflow/internal/call.h"
 #include "mlflow/internal/filter.h"
 #include "mlflow/internal/traces.h"

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
+#include <nlohmann/json.hpp>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>

@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "core/file.h"
 #include "ranks/internal/line_socket.h"
 #include "ranks/internal/rank_crew.h"

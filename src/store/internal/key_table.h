@@ -13,7 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "store/internal/backends.h"
 #include "store/query.h"

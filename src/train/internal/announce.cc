@@ -1,6 +1,7 @@
 #include "train/internal/announce.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "core/units.h"
 #include "device/device.h"

@@ -1,6 +1,7 @@
 #include "train/internal/ema.h"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 #include <torch/types.h>
 #include <torch/utils.h>
 

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 #include <torch/types.h>
 
 #include "train/optimizers/golden.h"

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 #include <torch/types.h>
 #include <torch/utils.h>
 

@@ -14,7 +14,7 @@
 
 namespace kedge::train {
 
-// The tensors of one shard of a checkpoint.
+// The tensors of one part of a checkpoint.
 struct StateTensors {
   std::string name;
   nn::NamedTensors tensors;

@@ -130,7 +130,7 @@ Result<void> Trainer::train_epoch() {
     if (is_last_micro_batch) {
       ask_others();
     }
-    // The last group of an epoch may hold fewer batches; its mean is over those.
+    // The last step of an epoch may hold fewer micro-batches; its mean is over those.
     const std::int64_t first_micro_batch = index / accumulate * accumulate;
     KEDGE_TRY(
         learn(*batch, std::min(accumulate, batches - first_micro_batch), is_last_micro_batch));

@@ -9,6 +9,8 @@
 #include <set>
 #include <string>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "checkpoint/checkpoint.h"
 #include "config/load.h"
 #include "core/result.h"

@@ -35,7 +35,7 @@ std::optional<std::string> Trainer::why_not_captured() const {
                        config_.optimizer.name);
   }
   if (!is_alone() && !parts_.group.can_capture()) {
-    return "the ranks' gradients are summed between its parts";
+    return "the ranks' gradients are all-reduced between its pieces";
   }
   if (!is_alone() && config_.train.accumulate > 1) {
     return "with many ranks, a step of several batches is not one piece of work";
@@ -43,7 +43,7 @@ std::optional<std::string> Trainer::why_not_captured() const {
   return std::nullopt;
 }
 
-// One batch; the last of its group changes the weights.
+// One micro-batch; the last of its step changes the weights.
 Result<void> Trainer::learn(const data::Batch& batch, std::int64_t micro_batches,
                             bool is_last_micro_batch) {
   const std::int64_t step = state_.step + 1;
@@ -124,13 +124,13 @@ at::Tensor Trainer::compute_loss(const Inputs& inputs) {
 
 // Each image is mixed with its mirror in the batch, whose order is already random.
 at::Tensor Trainer::mixed_loss(const Inputs& inputs) {
-  const at::Tensor& batch_fraction = mixup_lambda_;
-  const at::Tensor x = inputs.x.mul(batch_fraction).add_(inputs.x.flip(0).mul_(1 - batch_fraction));
+  const at::Tensor& lambda = mixup_lambda_;
+  const at::Tensor x = inputs.x.mul(lambda).add_(inputs.x.flip(0).mul_(1 - lambda));
   // Not one_hot: it reads the labels' range back from the device.
   const at::Tensor hot =
-      at::zeros({inputs.y.size(0), parts_.preparation.task.classes}, batch_fraction.options())
+      at::zeros({inputs.y.size(0), parts_.preparation.task.classes}, lambda.options())
           .scatter_(1, inputs.y.unsqueeze(1), 1);
-  const at::Tensor y = hot.mul(batch_fraction).add_(hot.flip(0).mul_(1 - batch_fraction));
+  const at::Tensor y = hot.mul(lambda).add_(hot.flip(0).mul_(1 - lambda));
   const at::Tensor scores = parts_.model.forward(x);
   at::Tensor loss = parts_.loss(scores, y);
   meters_.add(loss, scores, inputs.y);
@@ -174,13 +174,13 @@ void Trainer::apply_gradients() {
   }
 }
 
-// Recorded batches of one group add to the same memory.
+// Captured micro-batches of one step add to the same memory.
 Clearing Trainer::clearing() const {
   return graphs_.is_on() && config_.train.accumulate > 1 ? Clearing::Fill : Clearing::Drop;
 }
 
-// The gradients of a step that failed while it was captured; those of earlier batches of its group
-// were computed and stay.
+// The gradients of a step that failed while it was captured; those of earlier
+// micro-batches were computed and stay.
 void Trainer::drop_unfinished() {
   if (parallel_) {
     parallel_->reset();

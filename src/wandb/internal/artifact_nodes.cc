@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "store/portfolios.h"
 #include "wandb/internal/blob_names.h"

@@ -1,7 +1,7 @@
 // Bytes of versions on their way.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "core/result.h"
 #include "wandb/internal/call.h"

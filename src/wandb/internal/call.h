@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <string>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "core/result.h"
 #include "server/api.h"
 #include "server/http.h"

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "wandb/internal/history_row.h"
 #include "wandb/internal/lenient_json.h"
 

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "core/base64.h"
 #include "core/random_text.h"
 #include "wandb/internal/encoding.h"

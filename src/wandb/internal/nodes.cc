@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "wandb/internal/encoding.h"
 #include "wandb/internal/lenient_json.h"

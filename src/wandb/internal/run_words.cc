@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "wandb/internal/history_row.h"
 
 namespace kedge::wandb {

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "core/random_text.h"
 #include "search/early_stop.h"
 #include "search/propose.h"
