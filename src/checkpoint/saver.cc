@@ -157,7 +157,8 @@ class Saver::Impl {
     }
   }
 
-  // The memory is free before verification, which reads the disk.
+  // The memory is free before verification, which reads the disk. Once a save: after it, the memory
+  // may be the next one's.
   void release(Save& save) {
     save.parts.clear();
     save.memory.reset();
@@ -214,7 +215,6 @@ class Saver::Impl {
     const Stopwatch watch;
     const auto is_durable =
         JointSave(options_.writers, ++save_count_).write_own_shards(save, [&] { release(save); });
-    release(save);
     report.is_durable = is_durable.value_or(false);
     report.result = is_durable ? Result<void>() : std::unexpected(is_durable.error());
     report.write_s = watch.seconds();

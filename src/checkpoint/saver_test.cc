@@ -1,11 +1,15 @@
 #include "checkpoint/saver.h"
 
 #include <algorithm>
+#include <condition_variable>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <ios>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -159,6 +163,91 @@ TEST_F(SaverTest, a_save_may_start_while_the_one_before_is_verified) {
   saver.wait();
   EXPECT_EQ(saver.take_reports().size(), 20U);
   EXPECT_EQ(open_newest(options_.folders)->entry.step, 20);
+}
+
+// Notes between two writers of one process; what the test holds back is waited for.
+class Notes {
+ public:
+  void hold(const std::string& key) {
+    const std::scoped_lock lock(mutex_);
+    held_.insert(key);
+  }
+
+  void let_go(const std::string& key) {
+    const std::scoped_lock lock(mutex_);
+    held_.erase(key);
+    changed_.notify_all();
+  }
+
+  void wait_until_asked(const std::string& key) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return asked_.contains(key); });
+  }
+
+  Writers writer(std::int64_t index) {
+    return {.index = index,
+            .count = 2,
+            .put =
+                [this](const std::string& key, const std::string& text) {
+                  const std::scoped_lock lock(mutex_);
+                  notes_[key] = text;
+                  changed_.notify_all();
+                },
+            .take =
+                [this](const std::string& key) {
+                  std::unique_lock lock(mutex_);
+                  asked_.insert(key);
+                  changed_.notify_all();
+                  changed_.wait(lock, [&] { return notes_.contains(key) && !held_.contains(key); });
+                  return notes_[key];
+                }};
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::string, std::string> notes_;
+  std::set<std::string> held_;
+  std::set<std::string> asked_;
+};
+
+// One of the two parts of make_save().
+Save make_half(std::int64_t step, std::size_t part) {
+  Save save = make_save(step);
+  save.parts = {save.parts[part]};
+  return save;
+}
+
+// The memory of a save is the next one's as soon as is_busy() says so. A writer that gave it free a
+// second time let the save after that one overwrite it: a checkpoint of two steps.
+TEST_F(SaverTest, a_writer_that_hears_late_how_a_save_ended_keeps_the_next_ones_memory) {
+  Notes notes;
+  notes.hold("save/1/done");
+  notes.hold("save/2/open");
+  SaverOptions first_options = options_;
+  first_options.writers = notes.writer(0);
+  options_.writers = notes.writer(1);
+  Saver first(first_options);
+  Saver second(options_);
+  first.start(make_half(1, 0));
+  second.start(make_half(1, 1));
+  while (second.is_busy()) {
+    std::this_thread::yield();
+  }
+  first.wait();
+  first.start(make_half(2, 0));
+  second.start(make_half(2, 1));
+  notes.let_go("save/1/done");
+  notes.wait_until_asked("save/2/open");
+  EXPECT_TRUE(second.is_busy());
+  notes.let_go("save/2/open");
+  second.wait();
+  first.wait();
+  EXPECT_FALSE(second.is_busy());
+  const auto newest = open_newest(options_.folders);
+  ASSERT_TRUE(newest);
+  EXPECT_EQ(newest->entry.step, 2);
+  EXPECT_THAT(newest->checkpoint->part_names(), ElementsAre("model", "optimizer"));
 }
 
 TEST_F(SaverTest, leftovers_of_dead_processes_are_cleaned_up) {

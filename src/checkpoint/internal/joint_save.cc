@@ -82,11 +82,15 @@ Result<bool> JointSave::write_own_shards(const Save& save, const std::function<v
     return render_shards(
         KEDGE_TRY(write_shards(fresh, save.parts, writers_.index, writers_.count)));
   };
-  return fence([&]() -> Result<bool> {
+  const auto told = fence([&]() -> Result<void> {
     put(std::to_string(writers_.index), write_own());
-    release();
-    return KEDGE_TRY(take("done")) == "durable";
+    return {};
   });
+  release();
+  if (!told) {
+    return std::unexpected(told.error());
+  }
+  return fence([&]() -> Result<bool> { return KEDGE_TRY(take("done")) == "durable"; });
 }
 
 }  // namespace kedge::checkpoint

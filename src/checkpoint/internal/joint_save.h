@@ -26,8 +26,8 @@ class JointSave {
   void refuse(const Error& error);
   void end(const Result<void>& result, bool is_durable);
 
-  // Any other: its shards. `release` is called when its memory is not needed any more. Whether the
-  // save is durable.
+  // Any other: its shards. `release` is called once, whatever happens, when the memory of `save` is
+  // not needed any more: the next save may begin to use it at once. Whether the save is durable.
   Result<bool> write_own_shards(const Save& save, const std::function<void()>& release);
 
  private:
