@@ -174,8 +174,11 @@ class End:
     def __init__(self, run: pathlib.Path):
         self.tensors: dict[str, str] = {}
         self.metrics: dict[str, str] = {}
-        self.others: dict[str, str] = {"config": (run / "config.yaml").read_text()}
-        self.others["run.json"] = as_text(without_clocks(json.loads((run / "run.json").read_text())))
+        facts = json.loads((run / "run.json").read_text())
+        self.others = {
+            "config": (run / "config.yaml").read_text(),
+            "run.json": as_text(without_clocks(facts)),
+        }
         for path in sorted((run / "checkpoints").iterdir()):
             if path.is_symlink():
                 self.others[f"checkpoint {path.name}"] = os.readlink(path)
