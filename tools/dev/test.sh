@@ -1,7 +1,8 @@
 # Usage: ./dev test [--asan | --tsan]
 #
 # Builds and runs everything .ci/run runs: unit tests, command-line transcripts, a training that is
-# killed again and again and one whose disk is full, agents of a sweep that are killed, jobs on real
+# killed again and again and one whose disk is full, trainings that must come to what they came to
+# before and runs of an older program, agents of a sweep that are killed, jobs on real
 # Slurm and HTCondor daemons (fetched as root, skipped where that cannot be), every way into a
 # server that is killed, frozen and behind a bad network, attacks on it, the web page's own checks
 # and, where there is a Chromium, the journeys of its users, the commands in the documentation,
@@ -148,6 +149,8 @@ else
   part cli python3 tests/cli/run.py
   part kills python3 tests/resume/kill.py --kills 20
   part faults python3 tests/resume/faults.py
+  part identity python3 tests/identity/golden.py
+  part old-runs python3 tests/identity/old_runs.py
   part parity python3 tests/dist/parity.py
   part ranks python3 tests/dist/elastic.py
   part sweeps python3 tests/sweep/agents.py build/bin/kedge
