@@ -31,6 +31,13 @@ class Refused(Exception):
     """A program does not train a row; the text is why."""
 
 
+def program(text: str) -> pathlib.Path:
+    path = pathlib.Path(text).resolve()
+    if not path.is_file():
+        raise argparse.ArgumentTypeError(f"there is no {path}")
+    return path
+
+
 def read_list(kedge: pathlib.Path, kind: str) -> list[str]:
     done = run_kedge(kedge, pathlib.Path.cwd(), "list", kind)
     if done.returncode != 0:
@@ -73,10 +80,19 @@ def judge(args: argparse.Namespace, row: Row, scratch: pathlib.Path) -> tuple[bo
     found = differences(old, new)
     if not found:
         return True, f"same ({len(old.tensors)} tensors, {len(old.metrics)} metrics)"
-    again = differences(old, train_row(args.old, args.old, row, make_folder(scratch, "again")))
-    if again:
-        return False, f"not reproducible by the old program: {again[0]}"
+    if again := repeat(args, row, scratch, old):
+        return False, f"not reproducible by the old program: {again}"
     return False, f"DIFFERS in {len(found)} of {len(old.all())}: {found[0]}"
+
+
+def repeat(args: argparse.Namespace, row: Row, scratch: pathlib.Path, old: End) -> str | None:
+    """How the old program differs from itself, if it does."""
+    try:
+        again = train_row(args.old, args.old, row, make_folder(scratch, "again"))
+    except Refused as refused:
+        return str(refused)
+    found = differences(old, again)
+    return found[0] if found else None
 
 
 def compare(args: argparse.Namespace, rows: list[Row], scratch: pathlib.Path) -> int:
@@ -105,13 +121,12 @@ def choose_rows(args: argparse.Namespace) -> list[Row]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("old", type=pathlib.Path, metavar="OLD_KEDGE")
-    parser.add_argument("new", type=pathlib.Path, metavar="NEW_KEDGE")
+    parser.add_argument("old", type=program, metavar="OLD_KEDGE")
+    parser.add_argument("new", type=program, metavar="NEW_KEDGE")
     parser.add_argument("--only", default="", help="only rows whose name has this text")
     parser.add_argument("--quick", action="store_true", help="two rows a model instead of twelve")
     parser.add_argument("--list", action="store_true", help="print the rows and stop")
     args = parser.parse_args()
-    args.old, args.new = args.old.resolve(), args.new.resolve()
     rows = choose_rows(args)
     if args.list:
         print("\n".join(row.label() for row in rows))

@@ -4,6 +4,7 @@
 # either the program is compared with itself: it trains the same twice. See
 # tests/identity/compare.py (KEDGE_ONLY: only rows whose name has this text).
 set -euo pipefail
+shopt -s inherit_errexit
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 # Builds a commit, unless that was done, and prints where its kedge is.
