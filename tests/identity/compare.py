@@ -50,17 +50,21 @@ def attempt(kedge: pathlib.Path, folder: pathlib.Path, values: list[str], code: 
         raise Refused(error)
 
 
-def make_folder(scratch: pathlib.Path, name: str) -> pathlib.Path:
-    folder = scratch / name
+def begin_row(old: pathlib.Path, row: Row, scratch: pathlib.Path) -> None:
+    """Makes the folder that every training of the row starts from, with its first attempt if any.
+
+    Once, because how much of its log a killed process leaves depends on the moment.
+    """
+    folder = scratch / "begun"
     folder.mkdir()
     (folder / "config.yaml").write_text(CONFIG)
-    return folder
-
-
-def train_row(old: pathlib.Path, kedge: pathlib.Path, row: Row, folder: pathlib.Path) -> End:
-    """By `kedge`; what the row begins with by `old`."""
     if row.begin:
         attempt(old, folder, [*row.keys(), *row.begin], row.begin_code)
+
+
+def train_row(kedge: pathlib.Path, row: Row, scratch: pathlib.Path, name: str) -> End:
+    folder = scratch / name
+    shutil.copytree(scratch / "begun", folder, symlinks=True)
     attempt(kedge, folder, row.keys())
     return End(folder / "runs/default" / RUN)
 
@@ -68,11 +72,12 @@ def train_row(old: pathlib.Path, kedge: pathlib.Path, row: Row, folder: pathlib.
 def judge(args: argparse.Namespace, row: Row, scratch: pathlib.Path) -> tuple[bool, str]:
     """Whether the row is the same, and a line about it."""
     try:
-        old = train_row(args.old, args.old, row, make_folder(scratch, "old"))
+        begin_row(args.old, row, scratch)
+        old = train_row(args.old, row, scratch, "old")
     except Refused as refused:
         return False, f"the old program does not train it: {refused}"
     try:
-        new = train_row(args.old, args.new, row, make_folder(scratch, "new"))
+        new = train_row(args.new, row, scratch, "new")
     except Refused as refused:
         return False, f"DIFFERS: the new program does not train it: {refused}"
     if not (old.tensors and old.metrics):
@@ -80,15 +85,15 @@ def judge(args: argparse.Namespace, row: Row, scratch: pathlib.Path) -> tuple[bo
     found = differences(old, new)
     if not found:
         return True, f"same ({len(old.tensors)} tensors, {len(old.metrics)} metrics)"
-    if again := repeat(args, row, scratch, old):
+    if again := repeat(args.old, row, scratch, old):
         return False, f"not reproducible by the old program: {again}"
     return False, f"DIFFERS in {len(found)} of {len(old.all())}: {found[0]}"
 
 
-def repeat(args: argparse.Namespace, row: Row, scratch: pathlib.Path, old: End) -> str | None:
+def repeat(kedge: pathlib.Path, row: Row, scratch: pathlib.Path, old: End) -> str | None:
     """How the old program differs from itself, if it does."""
     try:
-        again = train_row(args.old, args.old, row, make_folder(scratch, "again"))
+        again = train_row(kedge, row, scratch, "again")
     except Refused as refused:
         return str(refused)
     found = differences(old, again)

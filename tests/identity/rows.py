@@ -190,7 +190,13 @@ def step_rows() -> list[Row]:
     ]
 
 
-SCRIPTED = ("data.image_size=8", "data.channels=1")
+# tests/fixtures/nn/scripted.pt answers with three scores for grey images of 8x8.
+SCRIPTED = (
+    "data.image_size=8",
+    "data.channels=1",
+    "data.samples=200",
+    "data.classes=[class0, class1, class2]",
+)
 
 
 def data_rows() -> list[Row]:
@@ -208,7 +214,7 @@ def data_rows() -> list[Row]:
         variant("mix", "gpt-nano", "data.path=", MIX, ranks=2),
         variant("shuffle=false", "mlp", "loader.shuffle=false", "loader.drop_last=true"),
         variant("sample_ratio", "mlp", "data.sample_ratio=0.5", "data.stratify=false", "seed=7"),
-        variant("early_stop", "mlp", "optimizer.lr=0.1", "early_stop.patience=2"),
+        variant("early_stop", "mlp", "early_stop.patience=2", "early_stop.delta=10"),
         variant("watch", "convnet", "track.watch=all", "track.watch_every=10", ranks=2),
     ]
 
