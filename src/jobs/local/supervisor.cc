@@ -87,9 +87,11 @@ class Supervisor {
     KEDGE_TRY(write());
     on_ready();
     bool is_told = true;
-    while (!is_told ||
-           std::ranges::any_of(tasks_, [](const Task& t) { return !is_final(t.status.state); })) {
+    while (!is_told || !has_ended()) {
       is_told = !look() && is_told;
+      if (has_ended()) {  // who waits for the end finds no secrets any more
+        remove_secrets(record_.folder, submission_.number);
+      }
       // A disk that is full must not end the tasks: it is tried again.
       is_told = is_told || write().has_value();
       wait_for_child(kLookEvery);
@@ -98,6 +100,10 @@ class Supervisor {
   }
 
  private:
+  bool has_ended() const {
+    return std::ranges::all_of(tasks_, [](const Task& t) { return is_final(t.status.state); });
+  }
+
   // True when something has changed.
   bool look() {
     bool has_changed = false;
