@@ -1,9 +1,10 @@
 # kedge_room(NAME [TORCH] [COLD] [JSON] [USES room...] [LINKS library...] [ALONE file...]) builds
 # src/NAME as an OBJECT library (self-registering plug-ins vanish from static ones) and its
-# *_test.cc as NAME_test. TORCH: it includes libtorch, and several files are compiled at once
-# (UNITY_BUILD: g++ takes 2.5 s for libtorch's own templates, 5 s in nn, before it comes to a file).
+# *_test.cc as NAME_test. TORCH: it includes libtorch. JSON: most of its files use nlohmann-json,
+# which is pre-compiled for it. Several files of TORCH rooms and of COLD rooms with JSON are
+# compiled at once (kedge_unite).
 # ALONE: files that are left out of that, because a name of theirs is another file's too.
-# COLD: see kedge_cold. JSON: most of its files use nlohmann-json, which is pre-compiled for it.
+# COLD: see kedge_cold.
 enable_testing()
 
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 12.1)
@@ -70,10 +71,14 @@ function(kedge_cold target)
   endif()
 endfunction()
 
-# kedge_unite(TARGET): g++ compiles eight of its files at once.
-function(kedge_unite target)
+# kedge_unite(TARGET COUNT): so many of its files are compiled at once, because much of their time
+# goes into what their headers instantiate: 0.6 s for nlohmann-json, 2.5 s for libtorch, 5 s in nn.
+# COUNT keeps what an edit rebuilds small.
+set(KEDGE_JSON_FILES 3)
+set(KEDGE_TORCH_FILES 8)
+function(kedge_unite target count)
   if(KEDGE_UNITE)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${count}
       CXX_COMPILER_LAUNCHER "${KEDGE_UNITED_LAUNCHER}")
   endif()
 endfunction()
@@ -106,11 +111,13 @@ function(kedge_room name)
   if(sources)
     add_library(kedge_${name} OBJECT ${sources})
     if(ROOM_TORCH)
-      kedge_unite(kedge_${name})
-      foreach(file ${ROOM_ALONE})
-        set_source_files_properties(src/${name}/${file} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-      endforeach()
+      kedge_unite(kedge_${name} ${KEDGE_TORCH_FILES})
+    elseif(ROOM_JSON AND ROOM_COLD)
+      kedge_unite(kedge_${name} ${KEDGE_JSON_FILES})
     endif()
+    foreach(file ${ROOM_ALONE})
+      set_source_files_properties(src/${name}/${file} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    endforeach()
     target_link_libraries(kedge_${name} PUBLIC kedge_options kedge_base)
     if(ROOM_COLD)
       kedge_cold(kedge_${name})
@@ -149,6 +156,7 @@ function(kedge_room name)
     if(ROOM_TORCH)
       target_sources(${name}_test PRIVATE ${CMAKE_SOURCE_DIR}/tests/torch_main.cc)
       target_link_libraries(${name}_test PRIVATE kedge_torch)
+      kedge_unite(${name}_test ${KEDGE_TORCH_FILES})
     endif()
     kedge_use_pre_compiled(${name}_test ${pre_compiled} test)
     add_test(NAME ${name}_test COMMAND ${name}_test --gtest_brief=1
