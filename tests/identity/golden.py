@@ -8,13 +8,12 @@ machine's entry to golden.json, or replaces it: only with a program that is know
 commit that changes what a training comes to says why.
 """
 
-import argparse
 import pathlib
 import sys
-import tempfile
+from collections.abc import Iterator
 
-from ends import ROOT, RUN, train
-from golden_file import GoldenFile, read_machine, summarise
+from ends import RUN, train
+from golden_file import Came, hold_to_file, read_machine, summarise
 from rows import AUGMENTED, CONFIG, Row, variant, write_data
 
 GOLDEN = pathlib.Path(__file__).resolve().parent / "golden.json"
@@ -48,33 +47,12 @@ def train_row(kedge: pathlib.Path, row: Row, folder: pathlib.Path) -> pathlib.Pa
     return folder / "runs/default" / RUN
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    default = ROOT / "build/bin/kedge"
-    parser.add_argument("kedge", nargs="?", type=pathlib.Path, default=default, metavar="KEDGE")
-    parser.add_argument("--write", action="store_true", help="keep what this program comes to")
-    parser.add_argument("--elsewhere", action="store_true", help="judge as on another machine")
-    args = parser.parse_args()
-    kedge = args.kedge.resolve()
-    golden, found, failed = GoldenFile(GOLDEN), {}, 0
-    with tempfile.TemporaryDirectory(prefix="kedge-golden-") as name:
-        scratch = pathlib.Path(name)
-        write_data(scratch / "data")
-        for number, row in enumerate(ROWS):
-            run = train_row(kedge, row, scratch / str(number))
-            machine = read_machine(run)
-            found[row.label()] = summarise(run)
-            if not args.write:
-                where = {} if args.elsewhere else machine
-                summary = found[row.label()]
-                is_same, line = golden.judge(row.label(), summary, where, row.precision)
-                print(f"{row.label()}: {line}", flush=True)
-                failed += not is_same
-    if args.write:
-        golden.put(machine, found)
-        print(f"wrote {len(found)} rows for {machine['model name']} to {GOLDEN}")
-    return 1 if failed else 0
+def train_rows(kedge: pathlib.Path, scratch: pathlib.Path) -> Iterator[Came]:
+    write_data(scratch / "data")
+    for number, row in enumerate(ROWS):
+        run = train_row(kedge, row, scratch / str(number))
+        yield row.label(), row.precision, read_machine(run), summarise(run)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(hold_to_file(GOLDEN, __doc__.splitlines()[0], train_rows))

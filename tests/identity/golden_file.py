@@ -6,13 +6,16 @@ kernels, which add in another order: there sums, sums of squares and metrics agr
 what no kernel decides (the place in the data, the order of samples) is the same.
 """
 
+import argparse
 import array
 import json
 import math
 import pathlib
 import re
+import tempfile
+from collections.abc import Callable, Iterator
 
-from ends import as_text, digest, read_records, read_tensors, without_clocks
+from ends import ROOT, as_text, digest, read_records, read_tensors, without_clocks
 
 # Measured with `golden.py --elsewhere` under ATEN_CPU_CAPABILITY=default, avx2, avx512 and
 # ONEDNN_MAX_CPU_ISA=SSE41, AVX2, AVX512_CORE, nine pairs on one machine: the largest deviations
@@ -187,3 +190,32 @@ class GoldenFile:
         deviation = compare_near(wanted, found, precision)
         share = f"{100 * deviation.share:.1f}% of what may be: {deviation.text}"
         return deviation.share <= 1, f"other kernels, {share} ({counts})"
+
+
+# Name, precision, machine (read_machine) and summary (summarise) of a training.
+Came = tuple[str, str, dict, dict]
+
+
+def hold_to_file(
+    path: pathlib.Path, about: str, work: Callable[[pathlib.Path, pathlib.Path], Iterator[Came]]
+) -> int:
+    """The main program of what holds trainings to `path`: work(kedge, scratch folder) does them."""
+    parser = argparse.ArgumentParser(description=about)
+    default = ROOT / "build/bin/kedge"
+    parser.add_argument("kedge", nargs="?", type=pathlib.Path, default=default, metavar="KEDGE")
+    parser.add_argument("--write", action="store_true", help="keep what this program comes to")
+    parser.add_argument("--elsewhere", action="store_true", help="judge as on another machine")
+    args = parser.parse_args()
+    golden, found, failed = GoldenFile(path), {}, 0
+    with tempfile.TemporaryDirectory(prefix="kedge-identity-") as scratch:
+        for name, precision, machine, summary in work(args.kedge.resolve(), pathlib.Path(scratch)):
+            found[name] = summary
+            if not args.write:
+                where = {} if args.elsewhere else machine
+                is_same, line = golden.judge(name, summary, where, precision)
+                print(f"{name}: {line}", flush=True)
+                failed += not is_same
+    if args.write:
+        golden.put(machine, found)
+        print(f"wrote {len(found)} rows for {machine['model name']} to {path}")
+    return 1 if failed else 0

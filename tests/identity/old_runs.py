@@ -8,15 +8,14 @@ training comes to is held to expected.json, which --write makes with the older p
 on a machine like its own, to a tolerance elsewhere (golden_file.py).
 """
 
-import argparse
 import json
 import pathlib
 import shutil
 import sys
-import tempfile
+from collections.abc import Iterator
 
 from ends import ROOT, RUN, read_tensors, run_kedge
-from golden_file import GoldenFile, read_machine, summarise
+from golden_file import Came, hold_to_file, read_machine, summarise
 from trainings import read_part, read_shard
 
 FIXTURES = ROOT / "tests/fixtures/old_runs"
@@ -62,29 +61,13 @@ def use(kedge: pathlib.Path, folder: pathlib.Path) -> tuple[dict, dict]:
     return read_machine(folder / run), summary
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    default = ROOT / "build/bin/kedge"
-    parser.add_argument("kedge", nargs="?", type=pathlib.Path, default=default, metavar="KEDGE")
-    parser.add_argument("--write", action="store_true", help="keep what this program comes to")
-    parser.add_argument("--elsewhere", action="store_true", help="judge as on another machine")
-    args = parser.parse_args()
-    golden, found, failed = GoldenFile(FIXTURES / "expected.json"), {}, 0
-    with tempfile.TemporaryDirectory(prefix="kedge-old-runs-") as scratch:
-        for name in NAMES:
-            folder = pathlib.Path(scratch) / name
-            shutil.copytree(FIXTURES / name, folder, symlinks=True)
-            machine, found[name] = use(args.kedge.resolve(), folder)
-            if not args.write:
-                where = {} if args.elsewhere else machine
-                is_same, line = golden.judge(name, found[name], where, "fp32")
-                print(f"{name}: evaluated, exported, resumed: {line}", flush=True)
-                failed += not is_same
-    if args.write:
-        golden.put(machine, found)
-        print(f"wrote {golden.path}")
-    return 1 if failed else 0
+def use_runs(kedge: pathlib.Path, scratch: pathlib.Path) -> Iterator[Came]:
+    for name in NAMES:
+        folder = scratch / name
+        shutil.copytree(FIXTURES / name, folder, symlinks=True)
+        machine, summary = use(kedge, folder)
+        yield name, "fp32", machine, summary
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(hold_to_file(FIXTURES / "expected.json", __doc__.splitlines()[0], use_runs))
