@@ -124,7 +124,6 @@ if(NOT KEDGE_FUZZ) # clang does not know g++'s pre-compiled headers
 endif()
 if(KEDGE_TRAIN)
   kedge_pre_compile(kedge_torch_pch kedge_torch <torch/types.h> <torch/utils.h>)
-  kedge_pre_compile(kedge_torch_nn_pch kedge_torch <nn/internal/modules.h>)
 endif()
 
 # kedge_use_pre_compiled(TARGET HEADERS [test])

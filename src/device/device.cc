@@ -136,6 +136,13 @@ Result<c10::Device> choose_device(config::DeviceChoice choice) {
   return c10::Device(c10::kCPU);
 }
 
+Result<Context> make_context(const config::TrainConfig& config) {
+  Context context;
+  context.device = KEDGE_TRY(choose_device(config.device));
+  context.precision = resolve_precision(config.precision, context.device);
+  return context;
+}
+
 std::string describe_device(c10::Device device) {
   if (device.is_cuda()) {
     const GpuFacts facts = read_gpu_facts(index_of(device));

@@ -11,11 +11,15 @@
 
 #include "config/train_config.h"
 #include "core/result.h"
+#include "device/context.h"
 
 namespace kedge::device {
 
 // The device, with a word to the user when a GPU was hoped for and is not there.
 Result<c10::Device> choose_device(config::DeviceChoice choice);
+
+// The device and the precision that the config asks for; plain operations.
+Result<Context> make_context(const config::TrainConfig& config);
 
 // "NVIDIA H200, 139.8 GiB, compute capability 9.0" or the CPU's name and cores.
 std::string describe_device(c10::Device device);

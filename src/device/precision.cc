@@ -4,17 +4,6 @@
 
 namespace kedge::device {
 
-std::optional<c10::ScalarType> autocast_type(config::Precision precision) {
-  switch (precision) {
-    case config::Precision::Bf16:
-      return c10::kBFloat16;
-    case config::Precision::Fp16:
-      return c10::kHalf;
-    default:
-      return std::nullopt;
-  }
-}
-
 c10::ScalarType input_type(config::Precision precision) {
   switch (precision) {
     case config::Precision::Bf16Pure:
@@ -26,11 +15,14 @@ c10::ScalarType input_type(config::Precision precision) {
   }
 }
 
-Autocast::Autocast(c10::Device device, std::optional<c10::ScalarType> type)
-    : device_(device.type()), is_on_(type.has_value()) {
+Autocast::Autocast(const Context& context)
+    : device_(context.device.type()),
+      is_on_(context.precision == config::Precision::Bf16 ||
+             context.precision == config::Precision::Fp16) {
   if (is_on_) {
+    const bool is_bf16 = context.precision == config::Precision::Bf16;
     at::autocast::set_autocast_enabled(device_, true);
-    at::autocast::set_autocast_dtype(device_, *type);
+    at::autocast::set_autocast_dtype(device_, is_bf16 ? c10::kBFloat16 : c10::kHalf);
     at::autocast::increment_nesting();
   }
 }

@@ -1,24 +1,21 @@
-// Autocast for the lifetime of an object: inside, matrix products run in the low precision.
+// Autocast for the lifetime of an object: inside, matrix products run in the context's low
+// precision, where it is one that needs autocast.
 #pragma once
-
-#include <optional>
 
 #include <c10/core/Device.h>
 #include <c10/core/ScalarType.h>
 
 #include "config/train_config.h"
+#include "device/context.h"
 
 namespace kedge::device {
-
-// The type that autocast uses, or nothing when the precision needs none.
-std::optional<c10::ScalarType> autocast_type(config::Precision precision);
 
 // The type of images where they go into the model.
 c10::ScalarType input_type(config::Precision precision);
 
 class Autocast {
  public:
-  Autocast(c10::Device device, std::optional<c10::ScalarType> type);
+  explicit Autocast(const Context& context);
   ~Autocast();
   Autocast(const Autocast&) = delete;
   Autocast& operator=(const Autocast&) = delete;

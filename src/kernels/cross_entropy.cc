@@ -245,19 +245,24 @@ Result<CrossEntropyKernels> make_cross_entropy_kernels(device::Plugin& plugin) {
                              .hits = KEDGE_TRY(program.kernel("hits"))};
 }
 
-bool can_cross_entropy(const nn::CrossEntropyStep& step) {
+bool can_cross_entropy(const device::CrossEntropyStep& step) {
   return step.scores.scalar_type() == at::kBFloat16 && step.scores.dim() == 2 &&
          step.scores.is_contiguous() && step.scores.numel() > 0 &&
          step.targets.scalar_type() == at::kLong && step.targets.is_contiguous();
 }
 
-at::Tensor cross_entropy(CrossEntropyKernels& kernels, const nn::CrossEntropyStep& step) {
+at::Tensor cross_entropy(CrossEntropyKernels& kernels, const device::CrossEntropyStep& step) {
   return CrossEntropyFunction::apply(step.scores, step.targets, step.label_smoothing, &kernels);
 }
 
-void count_hits(CrossEntropyKernels& kernels, const Scored& scored, at::Tensor& sums) {
-  (*kernels.hits)({.threads = 1024}, scored.scores.const_data_ptr(), scored.labels.const_data_ptr(),
-                  scored.scores.size(0), scored.scores.size(1), scored.loss.const_data_ptr(),
+bool can_count_hits(const device::ScoredStep& step) {
+  return step.scores.scalar_type() == at::kBFloat16 && step.scores.is_contiguous() &&
+         step.loss.scalar_type() == at::kFloat;
+}
+
+void count_hits(CrossEntropyKernels& kernels, const device::ScoredStep& step, at::Tensor& sums) {
+  (*kernels.hits)({.threads = 1024}, step.scores.const_data_ptr(), step.labels.const_data_ptr(),
+                  step.scores.size(0), step.scores.size(1), step.loss.const_data_ptr(),
                   sums.mutable_data_ptr());
 }
 

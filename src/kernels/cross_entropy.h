@@ -7,8 +7,8 @@
 #include <ATen/core/Tensor.h>
 
 #include "core/result.h"
+#include "device/fused_ops.h"
 #include "device/plugin.h"
-#include "nn/fused.h"
 
 namespace kedge::kernels {
 
@@ -21,19 +21,15 @@ struct CrossEntropyKernels {
 
 Result<CrossEntropyKernels> make_cross_entropy_kernels(device::Plugin& plugin);
 
-bool can_cross_entropy(const nn::CrossEntropyStep& step);
+bool can_cross_entropy(const device::CrossEntropyStep& step);
 
 // Differentiable. can_cross_entropy() must have said so.
-at::Tensor cross_entropy(CrossEntropyKernels& kernels, const nn::CrossEntropyStep& step);
+at::Tensor cross_entropy(CrossEntropyKernels& kernels, const device::CrossEntropyStep& step);
 
-struct Scored {
-  at::Tensor scores;  // bfloat16 [N, classes]
-  at::Tensor labels;  // int64 [N]
-  at::Tensor loss;    // float, the batch's mean
-};
+// For bfloat16 scores and a float loss.
+bool can_count_hits(const device::ScoredStep& step);
 
-// sums [4] += loss * N, N, rows whose label has the highest score, rows where it is among the five
-// highest (of more than five).
-void count_hits(CrossEntropyKernels& kernels, const Scored& scored, at::Tensor& sums);
+// As FusedOps::count_hits. can_count_hits() must have said so.
+void count_hits(CrossEntropyKernels& kernels, const device::ScoredStep& step, at::Tensor& sums);
 
 }  // namespace kedge::kernels

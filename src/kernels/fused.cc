@@ -4,17 +4,18 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/cross_entropy.h"
 #include "kernels/internal/batch_norm.h"
 #include "kernels/internal/layer_norm.h"
 #include "kernels/internal/linear.h"
 #include "kernels/internal/max_pool.h"
 #include "kernels/internal/whiten.h"
-#include "nn/fused.h"
+#include "nn/whitening.h"
 
 namespace kedge::kernels {
 namespace {
 
-class CudaOps : public nn::FusedOps {
+class CudaOps : public device::FusedOps, public nn::WhitenOps {
  public:
   CudaOps(at::DeviceType device, NormKernels norm, MaxPoolKernels max_pool, WhitenKernels whiten,
           LayerNormKernels layer_norm, LinearKernels linear, CrossEntropyKernels entropy)
@@ -26,7 +27,7 @@ class CudaOps : public nn::FusedOps {
         linear_(std::move(linear)),
         entropy_(std::move(entropy)) {}
 
-  at::Tensor norm(const nn::NormStep& step) override {
+  at::Tensor norm(const device::NormStep& step) override {
     return is_here(step.x) && can_norm(step) ? batch_norm(norm_, step) : at::Tensor();
   }
 
@@ -42,26 +43,32 @@ class CudaOps : public nn::FusedOps {
     return is_here(step.x) && can_whiten(step) ? kernels::whiten(whiten_, step) : at::Tensor();
   }
 
-  nn::AddNormed add_norm(const nn::AddNormStep& step) override {
+  device::AddNormed add_norm(const device::AddNormStep& step) override {
     return is_here(step.x) && can_add_norm(step) ? kernels::add_norm(layer_norm_, step)
-                                                 : nn::AddNormed();
+                                                 : device::AddNormed();
   }
 
-  at::Tensor linear(const nn::LinearStep& step) override {
+  at::Tensor linear(const device::LinearStep& step) override {
     return is_here(step.x) && can_linear(step) ? kernels::linear(linear_, step) : at::Tensor();
   }
 
-  std::vector<at::Tensor> linear_thirds(const nn::LinearStep& step) override {
+  std::vector<at::Tensor> linear_thirds(const device::LinearStep& step) override {
     return is_here(step.x) && can_linear_thirds(step) ? kernels::linear_thirds(linear_, step)
                                                       : std::vector<at::Tensor>();
   }
 
-  at::Tensor cross_entropy(const nn::CrossEntropyStep& step) override {
+  at::Tensor cross_entropy(const device::CrossEntropyStep& step) override {
     return is_here(step.scores) && can_cross_entropy(step) ? kernels::cross_entropy(entropy_, step)
                                                            : at::Tensor();
   }
 
-  CrossEntropyKernels& entropy() { return entropy_; }
+  bool count_hits(const device::ScoredStep& step, at::Tensor& sums) override {
+    const bool can = is_here(step.scores) && can_count_hits(step);
+    if (can) {
+      kernels::count_hits(entropy_, step, sums);
+    }
+    return can;
+  }
 
  private:
   bool is_here(const at::Tensor& tensor) const { return tensor.device().type() == device_; }
@@ -75,25 +82,19 @@ class CudaOps : public nn::FusedOps {
   CrossEntropyKernels entropy_;
 };
 
-// Never freed: graphs and autograd nodes may outlive everything else at exit.
-CudaOps* installed = nullptr;
-
 }  // namespace
 
-Result<void> install_fused_ops(device::Plugin& plugin) {
-  if (installed == nullptr) {
-    installed = new CudaOps(plugin.device(), KEDGE_TRY(make_norm_kernels(plugin)),
-                            KEDGE_TRY(make_max_pool_kernels(plugin)),
-                            KEDGE_TRY(make_whiten_kernels(plugin)), LayerNormKernels(plugin),
-                            KEDGE_TRY(make_linear_kernels(plugin)),
-                            KEDGE_TRY(make_cross_entropy_kernels(plugin)));
+Result<device::FusedOps*> fused_ops(device::Plugin& plugin) {
+  // Never freed: graphs and autograd nodes may outlive everything else at exit.
+  static CudaOps* compiled = nullptr;
+  if (compiled == nullptr) {
+    compiled = new CudaOps(plugin.device(), KEDGE_TRY(make_norm_kernels(plugin)),
+                           KEDGE_TRY(make_max_pool_kernels(plugin)),
+                           KEDGE_TRY(make_whiten_kernels(plugin)), LayerNormKernels(plugin),
+                           KEDGE_TRY(make_linear_kernels(plugin)),
+                           KEDGE_TRY(make_cross_entropy_kernels(plugin)));
   }
-  nn::set_fused_ops(installed);
-  return {};
-}
-
-CrossEntropyKernels* score_kernels() {
-  return installed == nullptr ? nullptr : &installed->entropy();
+  return compiled;
 }
 
 }  // namespace kedge::kernels

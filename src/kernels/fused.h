@@ -1,17 +1,14 @@
-// Gives the models kernels of our own for the steps that have them (nn/fused.h).
+// Kernels of our own for the steps of networks that have them (device/fused_ops.h).
 #pragma once
 
 #include "core/result.h"
+#include "device/fused_ops.h"
 #include "device/plugin.h"
-#include "kernels/cross_entropy.h"
 
 namespace kedge::kernels {
 
-// Compiles the kernels and makes them the ones that models ask, for the rest of the process. Call
-// once the device is chosen.
-Result<void> install_fused_ops(device::Plugin& plugin);
-
-// Null before install_fused_ops().
-CrossEntropyKernels* score_kernels();
+// Compiles them for the current device, once a process: the same object is returned from then on
+// and lives to the end. It is also an nn::WhitenOps.
+Result<device::FusedOps*> fused_ops(device::Plugin& plugin);
 
 }  // namespace kedge::kernels

@@ -11,7 +11,7 @@
 #include <torch/utils.h>
 
 #include "device/emulated_plugin.h"
-#include "nn/fused.h"
+#include "nn/whitening.h"
 
 namespace kedge::kernels {
 namespace {
@@ -26,12 +26,12 @@ class FusedKernels : public ::testing::Test {
     static device::EmulatedPlugin emulated;
     device::Plugin& used = device::plugin() == nullptr ? emulated : *device::plugin();
     device_ = used.device();
-    const auto installed = install_fused_ops(used);
-    ASSERT_TRUE(installed) << installed.error().message;
+    const auto compiled = fused_ops(used);
+    ASSERT_TRUE(compiled) << compiled.error().message;
+    ops_ = *compiled;
+    whiten_ops_ = dynamic_cast<nn::WhitenOps*>(ops_);
     torch::manual_seed(1);
   }
-
-  void TearDown() override { nn::set_fused_ops(nullptr); }
 
   static at::TensorOptions floats() { return torch::TensorOptions(torch::kFloat).device(device_); }
 
@@ -58,12 +58,16 @@ class FusedKernels : public ::testing::Test {
 
  private:
   static inline at::DeviceType device_ = at::kCUDA;
+
+ protected:
+  device::FusedOps* ops_ = nullptr;
+  nn::WhitenOps* whiten_ops_ = nullptr;
 };
 
 struct NormCase {
   std::int64_t batch, channels, side;
   bool shortcut;
-  nn::Activation activation;
+  device::Activation activation;
   bool pool, input_bias;
   double offset = 0;
 };
@@ -82,18 +86,18 @@ TEST_P(FusedNorm, is_what_the_plain_operations_give) {
   const at::Tensor mean = torch::zeros({c.channels}, floats());
   const at::Tensor variance = torch::ones({c.channels}, floats());
   const at::Tensor batches = torch::zeros({}, floats().dtype(at::kLong));
-  const at::Tensor y = nn::fused_ops()->norm({.x = x,
-                                              .input_bias = input_bias,
-                                              .weight = weight,
-                                              .bias = bias,
-                                              .running_mean = mean,
-                                              .running_var = variance,
-                                              .batches = batches,
-                                              .momentum = 0.1,
-                                              .eps = 1e-5,
-                                              .shortcut = shortcut,
-                                              .activation = c.activation,
-                                              .pool = c.pool});
+  const at::Tensor y = ops_->norm({.x = x,
+                                   .input_bias = input_bias,
+                                   .weight = weight,
+                                   .bias = bias,
+                                   .running_mean = mean,
+                                   .running_var = variance,
+                                   .batches = batches,
+                                   .momentum = 0.1,
+                                   .eps = 1e-5,
+                                   .shortcut = shortcut,
+                                   .activation = c.activation,
+                                   .pool = c.pool});
   ASSERT_TRUE(y.defined());
   const at::Tensor upstream = torch::randn_like(y);
   y.backward(upstream);
@@ -108,9 +112,9 @@ TEST_P(FusedNorm, is_what_the_plain_operations_give) {
   at::Tensor y2 = torch::batch_norm(shifted, weight2, bias2, mean2, variance2, true, 0.1, 1e-5,
                                     /*cudnn_enabled=*/false);
   y2 = c.shortcut ? y2 + shortcut2 : y2;
-  y2 = c.activation == nn::Activation::Relu   ? y2.relu()
-       : c.activation == nn::Activation::Gelu ? torch::gelu(y2)
-                                              : y2;
+  y2 = c.activation == device::Activation::Relu   ? y2.relu()
+       : c.activation == device::Activation::Gelu ? torch::gelu(y2)
+                                                  : y2;
   y2 = c.pool ? torch::max_pool2d(y2, 2) : y2;
   y2.backward(upstream.to(at::kFloat));
 
@@ -129,9 +133,9 @@ TEST_P(FusedNorm, is_what_the_plain_operations_give) {
   }
 }
 
-constexpr auto kNone = nn::Activation::None;
-constexpr auto kRelu = nn::Activation::Relu;
-constexpr auto kGelu = nn::Activation::Gelu;
+constexpr auto kNone = device::Activation::None;
+constexpr auto kRelu = device::Activation::Relu;
+constexpr auto kGelu = device::Activation::Gelu;
 
 INSTANTIATE_TEST_SUITE_P(Shapes, FusedNorm,
                          ::testing::Values(NormCase{2, 64, 32, false, kRelu, false, false},
@@ -150,7 +154,7 @@ TEST_F(FusedKernels, max_pool_is_what_the_plain_operations_give) {
   for (const auto& [batch, channels, side] :
        {std::tuple{8L, 64L, 31L}, {5L, 256L, 15L}, {3L, 8L, 2L}, {4L, 64L, 32L}}) {
     const at::Tensor x = images({batch, channels, side, side});
-    const at::Tensor y = nn::fused_ops()->max_pool(x);
+    const at::Tensor y = ops_->max_pool(x);
     ASSERT_TRUE(y.defined());
     const at::Tensor upstream = torch::randn_like(y);
     y.backward(upstream);
@@ -171,7 +175,7 @@ TEST_F(FusedKernels, maximum_of_an_image_is_what_the_plain_operations_give) {
                              .to(at::kBFloat16)
                              .contiguous(at::MemoryFormat::ChannelsLast)
                              .set_requires_grad(true);
-    const at::Tensor y = nn::fused_ops()->max_of_image(x);
+    const at::Tensor y = whiten_ops_->max_of_image(x);
     ASSERT_TRUE(y.defined());
     const at::Tensor upstream = torch::randn_like(y);
     y.backward(upstream);
@@ -187,7 +191,7 @@ TEST_F(FusedKernels, first_of_equal_pixels_gets_the_gradient) {
   const at::Tensor x = torch::ones({1, 8, 2, 2}, floats().dtype(at::kBFloat16))
                            .contiguous(at::MemoryFormat::ChannelsLast)
                            .set_requires_grad(true);
-  nn::fused_ops()->max_of_image(x).sum().backward();
+  whiten_ops_->max_of_image(x).sum().backward();
   EXPECT_EQ(x.grad().select(2, 0).select(2, 0).sum().item<double>(), 8);
   EXPECT_EQ(x.grad().sum().item<double>(), 8);
 }
@@ -200,15 +204,15 @@ TEST_F(FusedKernels, norms_of_an_evaluation_are_what_the_plain_operations_give) 
   const at::Tensor variance = torch::rand({128}, floats()) + 0.1;
   const at::Tensor shortcut = images({9, 128, 7, 7});
   const at::Tensor x = images({9, 128, 7, 7});
-  const at::Tensor y = nn::fused_ops()->norm({.x = x,
-                                              .weight = weight,
-                                              .bias = bias,
-                                              .running_mean = mean,
-                                              .running_var = variance,
-                                              .eps = 1e-3,
-                                              .shortcut = shortcut,
-                                              .activation = nn::Activation::Relu,
-                                              .is_training = false});
+  const at::Tensor y = ops_->norm({.x = x,
+                                   .weight = weight,
+                                   .bias = bias,
+                                   .running_mean = mean,
+                                   .running_var = variance,
+                                   .eps = 1e-3,
+                                   .shortcut = shortcut,
+                                   .activation = device::Activation::Relu,
+                                   .is_training = false});
   ASSERT_TRUE(y.defined());
   const at::Tensor normed = torch::batch_norm(x.to(at::kFloat), weight, bias, mean, variance, false,
                                               0.1, 1e-3, /*cudnn_enabled=*/false);
@@ -220,7 +224,7 @@ TEST_F(FusedKernels, whiten_is_what_the_plain_operations_give) {
     const at::Tensor x = images({batch, 3, side, side}).detach();
     const at::Tensor weight = torch::randn({24, 3, 2, 2}, floats());
     const at::Tensor bias = torch::randn({24}, floats()).set_requires_grad(true);
-    const at::Tensor y = nn::fused_ops()->whiten({.x = x, .weight = weight, .bias = bias});
+    const at::Tensor y = whiten_ops_->whiten({.x = x, .weight = weight, .bias = bias});
     ASSERT_TRUE(y.defined());
     const at::Tensor upstream = torch::randn_like(y);
     y.backward(upstream);
@@ -242,11 +246,11 @@ struct LinearCase {
 };
 
 TEST_F(FusedKernels, linear_is_what_the_plain_operations_give) {
-  for (const nn::Activation activation :
-       {nn::Activation::None, nn::Activation::Gelu, nn::Activation::GeluTanh}) {
+  for (const device::Activation activation :
+       {device::Activation::None, device::Activation::Gelu, device::Activation::GeluTanh}) {
     const LinearCase c(192, floats());
-    const at::Tensor y = nn::fused_ops()->linear(
-        {.x = c.x, .weight = c.weight, .bias = c.bias, .activation = activation});
+    const at::Tensor y =
+        ops_->linear({.x = c.x, .weight = c.weight, .bias = c.bias, .activation = activation});
     ASSERT_TRUE(y.defined());
     const at::Tensor upstream = torch::randn_like(y);
     y.backward(upstream);
@@ -254,13 +258,13 @@ TEST_F(FusedKernels, linear_is_what_the_plain_operations_give) {
     const at::Tensor weight2 = as_float_leaf(c.weight.detach().to(at::kBFloat16));
     const at::Tensor bias2 = as_float_leaf(c.bias);
     at::Tensor y2 = torch::linear(x2, weight2, bias2);
-    y2 = activation == nn::Activation::None
+    y2 = activation == device::Activation::None
              ? y2
-             : torch::gelu(y2, activation == nn::Activation::Gelu ? "none" : "tanh");
+             : torch::gelu(y2, activation == device::Activation::Gelu ? "none" : "tanh");
     y2.backward(upstream.to(at::kFloat));
     expect_near(y, y2, "y");
     expect_near(c.x.grad(), x2.grad(), "dx");
-    const bool is_plain = activation == nn::Activation::None;
+    const bool is_plain = activation == device::Activation::None;
     expect_near(c.weight.grad(), weight2.grad(), "dweight", is_plain ? 1e-4 : 1e-2);
     expect_near(c.bias.grad(), bias2.grad(), "dbias", is_plain ? 1e-5 : 1e-2);
   }
@@ -269,7 +273,7 @@ TEST_F(FusedKernels, linear_is_what_the_plain_operations_give) {
 TEST_F(FusedKernels, thirds_of_a_linear_layer_are_what_the_plain_operations_give) {
   const LinearCase c(3 * 128, floats());
   const std::vector<at::Tensor> parts =
-      nn::fused_ops()->linear_thirds({.x = c.x, .weight = c.weight, .bias = c.bias});
+      ops_->linear_thirds({.x = c.x, .weight = c.weight, .bias = c.bias});
   ASSERT_EQ(parts.size(), 3);
   const at::Tensor x2 = as_float_leaf(c.x);
   const at::Tensor weight2 = as_float_leaf(c.weight.detach().to(at::kBFloat16));
@@ -298,8 +302,8 @@ TEST_F(FusedKernels, cross_entropy_is_what_the_plain_operations_give) {
         (torch::randn({rows, classes}, floats()) * 4).to(at::kBFloat16).set_requires_grad(true);
     at::Tensor targets = torch::randint(0, classes, {rows}, floats().dtype(at::kLong));
     targets[1] = -100;
-    const at::Tensor loss = nn::fused_ops()->cross_entropy(
-        {.scores = scores, .targets = targets, .label_smoothing = smoothing});
+    const at::Tensor loss =
+        ops_->cross_entropy({.scores = scores, .targets = targets, .label_smoothing = smoothing});
     ASSERT_TRUE(loss.defined());
     (loss * 3).backward();
     const at::Tensor scores2 = as_float_leaf(scores);
@@ -317,7 +321,7 @@ TEST_F(FusedKernels, hits_are_counted_as_by_topk) {
     const at::Tensor labels = torch::randint(0, classes, {3000}, floats().dtype(at::kLong));
     const at::Tensor loss = torch::full({}, 1.5, floats());
     at::Tensor sums = torch::zeros({4}, floats().dtype(at::kDouble));
-    count_hits(*score_kernels(), {.scores = scores, .labels = labels, .loss = loss}, sums);
+    EXPECT_TRUE(ops_->count_hits({.scores = scores, .labels = labels, .loss = loss}, sums));
     const at::Tensor own = scores.to(at::kFloat).gather(1, labels.unsqueeze(1));
     const at::Tensor above = scores.to(at::kFloat).gt(own).sum(1);
     EXPECT_DOUBLE_EQ(sums[0].item<double>(), 4500);
@@ -337,8 +341,8 @@ TEST_F(FusedKernels, add_norm_is_what_the_plain_operations_give) {
                   : at::Tensor();
     const at::Tensor weight = torch::rand({width}, floats()).set_requires_grad(true);
     const at::Tensor bias = torch::randn({width}, floats()).set_requires_grad(true);
-    const nn::AddNormed got =
-        nn::fused_ops()->add_norm({.x = x, .delta = delta, .weight = weight, .bias = bias});
+    const device::AddNormed got =
+        ops_->add_norm({.x = x, .delta = delta, .weight = weight, .bias = bias});
     ASSERT_TRUE(got.normed.defined());
     const at::Tensor up1 = torch::randn({rows, width}, floats());
     const at::Tensor up2 = torch::randn({rows, width}, floats());

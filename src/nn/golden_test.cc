@@ -177,7 +177,7 @@ TEST(GoldenLosses, equal_those_of_pytorch) {
     config::LossConfig config;
     config.name = expected["loss"].get<std::string>();
     config.label_smoothing = expected["label_smoothing"];
-    const auto loss = Losses::make("loss", config.name, config);
+    const auto loss = Losses::make("loss", config.name, config, Making().context);
     ASSERT_TRUE(loss) << loss.error().message;
     const auto shape = expected["score_shape"].get<std::vector<std::int64_t>>();
     const auto target_shape = expected["target_shape"].get<std::vector<std::int64_t>>();

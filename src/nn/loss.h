@@ -6,6 +6,7 @@
 
 #include "config/train_config.h"
 #include "core/registry.h"
+#include "device/context.h"
 
 namespace kedge::nn {
 
@@ -18,6 +19,6 @@ class Loss {
 };
 
 // A loss is one file in nn/losses/, registered by name.
-using Losses = Registry<Loss, config::LossConfig>;
+using Losses = Registry<Loss, config::LossConfig, device::ContextPtr>;
 
 }  // namespace kedge::nn

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "nn/converter.h"
+#include "nn/internal/network.h"
+#include "nn/internal/weight_names.h"
 #include "nn/script_model.h"
 
 namespace kedge::nn {
@@ -20,9 +23,24 @@ Result<std::int64_t> head_size(std::string_view key, std::int64_t chosen, std::i
   return chosen;
 }
 
+Result<void> convert_layers(const config::ModelConfig& config, Model& model) {
+  auto* network = dynamic_cast<Network*>(&model);
+  for (const auto& [name, entry] : Converters::all()) {
+    const auto converter = KEDGE_TRY(entry.make(config));
+    if (converter != nullptr && network != nullptr) {
+      network->convert_linears(
+          [&](const std::string& layer, const std::shared_ptr<Linear>& linear) {
+            return converter->convert(layer, linear);
+          });
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
-Result<std::unique_ptr<Model>> make_model(const config::ModelConfig& config, const Task& task) {
+Result<std::unique_ptr<Model>> make_model(const config::ModelConfig& config, const Task& task,
+                                          const Making& making) {
   Task sized = task;
   if (task.is_language()) {
     sized.vocab = KEDGE_TRY(head_size("model.vocab", config.vocab.value_or(0), task.vocab));
@@ -32,7 +50,24 @@ Result<std::unique_ptr<Model>> make_model(const config::ModelConfig& config, con
   if (!config.file.empty()) {
     return load_script_model(config.file, sized);
   }
-  return Models::make("model", config.name, config, sized);
+  auto model = KEDGE_TRY(Models::make("model", config.name, config, sized, making));
+  KEDGE_TRY(convert_layers(config, *model));
+  return model;
+}
+
+std::vector<Block> Model::blocks() {
+  return {{.name = "model",
+           .parameters = parameters(),
+           .forward = [this](const Flow& flow) -> Flow { return {forward(flow.x)}; }}};
+}
+
+const WeightNames& Model::names() const {
+  static const WeightNames none;
+  return none;
+}
+
+bool WeightNames::is_table(std::string_view name) const {
+  return matches_any(tables, name);
 }
 
 std::int64_t count_parameters(const Model& model) {

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,6 +15,7 @@
 #include "config/model_config.h"
 #include "core/registry.h"
 #include "core/result.h"
+#include "nn/layers.h"
 
 namespace kedge::nn {
 
@@ -30,6 +33,41 @@ struct Task {
 
 using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 
+// What goes from one block of a model to the next: x + delta, where there is a delta. A block
+// leaves what it adds last to the next one's normalisation, which does both in one kernel.
+struct Flow {
+  at::Tensor x;
+  at::Tensor delta = {};
+};
+
+// A piece of a model that can be computed, kept, moved and recomputed by itself.
+struct Block {
+  std::string name;  // "h.3", "layer1.0", "stem"
+  // Under the names that Model::parameters() has for them. One that several blocks use (a head tied
+  // to its embedding) stands in each of them.
+  NamedTensors parameters;
+  std::function<Flow(Flow)> forward;
+};
+
+// What the names of a model's weights tell beyond naming them. Patterns have * and ?.
+struct WeightNames {
+  // The prefix of the last layer ("fc."), which is replaced when the class count differs.
+  std::string head;
+  // Tables that are looked up, and what is added to them: not matrices that something is
+  // multiplied by.
+  std::vector<std::string> tables = {};
+  // Weights that files of the original may hold as [in, out].
+  std::vector<std::string> transposed = {};
+  // Weights that files may hold with more rows than the model has use for.
+  std::vector<std::string> longer = {};
+  // Names under which files may hold again what the model has once.
+  std::vector<std::string> repeated = {};
+
+  bool is_head(std::string_view name) const { return !head.empty() && name.starts_with(head); }
+
+  bool is_table(std::string_view name) const;
+};
+
 class Model {
  public:
   virtual ~Model() = default;
@@ -37,15 +75,16 @@ class Model {
   // Images: float [N, C, H, W] to scores [N, classes]. Tokens: int64 [N, T] to [N, T, vocab].
   virtual at::Tensor forward(const at::Tensor& input) = 0;
 
+  // In the order in which they compute: in training, forward() is each of them on what the one
+  // before it gave, the first on {input}, the last one's x being the scores. They belong to the
+  // model and must not outlive it. Every parameter is in at least one. A model that does not know
+  // better is one block.
+  virtual std::vector<Block> blocks();
+
   // Names as in the PyTorch original, so that its weights load. Shared tensors are listed once.
   virtual NamedTensors parameters() const = 0;
   virtual NamedTensors buffers() const = 0;
-
-  // How many training images the model wants to see before it learns, and where it sees them, as
-  // forward() gets them. Not for a model whose weights come from elsewhere.
-  virtual std::int64_t wants_images() const { return 0; }
-
-  virtual void look_at(const at::Tensor& /*images*/) {}
+  virtual const WeightNames& names() const;
 
   virtual void set_training(bool is_training) = 0;
   virtual void to(at::Device device) = 0;
@@ -53,16 +92,19 @@ class Model {
   // Floating-point parameters and buffers change their type (pure bf16 training).
   virtual void to(at::ScalarType type) = 0;
 
-  // The name prefix of the last layer ("fc."), replaced when the class count differs.
-  virtual std::string head() const = 0;
+  // For a model that was made without memory: every parameter and buffer gets some on `device`,
+  // without values. The tensors are others than before.
+  virtual void allocate(at::Device device) { to(device); }
 };
 
 // A model is one file in nn/models/, registered by name. Initial weights come from torch's global
 // generator: seed it first.
-using Models = Registry<Model, config::ModelConfig, Task>;
+using Models = Registry<Model, config::ModelConfig, Task, Making>;
 
-// The model that the config names, or the TorchScript file it points to.
-Result<std::unique_ptr<Model>> make_model(const config::ModelConfig& config, const Task& task);
+// The model that the config names, its layers converted as the config asks (nn/converter.h), or
+// the TorchScript file it points to.
+Result<std::unique_ptr<Model>> make_model(const config::ModelConfig& config, const Task& task,
+                                          const Making& making = {});
 
 std::int64_t count_parameters(const Model& model);
 

@@ -1,12 +1,16 @@
 // What every registered model must do; a new model is tested without an edit here.
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
 #include <torch/script.h>
 #include <torch/types.h>
 #include <torch/utils.h>
@@ -71,8 +75,8 @@ Sample sample_of(const std::string& name, double dropout = 0) {
 
 at::Tensor loss_of(const Sample& sample) {
   config::LossConfig config;
-  return (**Losses::make("loss", config.name, config))(sample.model->forward(sample.input),
-                                                       sample.targets);
+  return (**Losses::make("loss", config.name, config, Making().context))(
+      sample.model->forward(sample.input), sample.targets);
 }
 
 Path scratch_file(const std::string& name) {
@@ -107,9 +111,21 @@ TEST_P(EveryModel, lists_each_tensor_once_and_has_its_head) {
   for (const auto& [name, tensor] : sample.model->parameters()) {
     EXPECT_EQ(++names[name], 1) << name;
     EXPECT_EQ(++storages[tensor.const_data_ptr()], 1) << name;
-    has_head |= name.starts_with(sample.model->head());
+    has_head |= name.starts_with(sample.model->names().head);
   }
   EXPECT_TRUE(has_head);
+}
+
+// Returns how many tensors the file has.
+std::int64_t write_model(const Model& model, const Path& file) {
+  std::vector<checkpoint::TensorView> views;
+  for (const NamedTensors& list : {model.parameters(), model.buffers()}) {
+    for (const auto& [name, tensor] : list) {
+      views.push_back(to_view(name, tensor));
+    }
+  }
+  EXPECT_TRUE(checkpoint::write_safetensors(file, views, {}));
+  return std::ssize(views);
 }
 
 TEST_P(EveryModel, comes_back_from_a_file_bit_for_bit) {
@@ -117,14 +133,8 @@ TEST_P(EveryModel, comes_back_from_a_file_bit_for_bit) {
   sample.model->forward(sample.input);  // moves the running statistics
   sample.model->set_training(false);
   const at::Tensor before = sample.model->forward(sample.input);
-  std::vector<checkpoint::TensorView> views;
-  for (const NamedTensors& list : {sample.model->parameters(), sample.model->buffers()}) {
-    for (const auto& [name, tensor] : list) {
-      views.push_back(to_view(name, tensor));
-    }
-  }
   const Path file = scratch_file(GetParam());
-  ASSERT_TRUE(checkpoint::write_safetensors(file, views, {}));
+  const std::int64_t count = write_model(*sample.model, file);
 
   torch::manual_seed(2);
   auto other = make_model(small_config(GetParam()), sample.task);
@@ -133,11 +143,95 @@ TEST_P(EveryModel, comes_back_from_a_file_bit_for_bit) {
   ASSERT_FALSE(torch::equal((*other)->forward(sample.input), before));
   const auto report = load_weights(**other, file);
   ASSERT_TRUE(report) << report.error().message;
-  EXPECT_EQ(report->loaded, static_cast<std::int64_t>(views.size()));
+  EXPECT_EQ(report->loaded, count);
   EXPECT_TRUE(report->new_head.empty());
   EXPECT_TRUE(report->unused.empty());
   EXPECT_TRUE(torch::equal((*other)->forward(sample.input), before));
   std::filesystem::remove(file);
+}
+
+TEST_P(EveryModel, is_made_without_memory_and_filled_later) {
+  const Sample sample = sample_of(GetParam());
+  const auto model =
+      make_model(small_config(GetParam()), sample.task, {.has_memory = false}).value();
+  for (const NamedTensors& list : {model->parameters(), model->buffers()}) {
+    for (const auto& [name, tensor] : list) {
+      EXPECT_TRUE(tensor.is_meta()) << name;
+    }
+  }
+  const Path file = scratch_file(GetParam());
+  write_model(*sample.model, file);
+  model->allocate(at::kCPU);
+  const auto report = load_weights(*model, file);
+  ASSERT_TRUE(report) << report.error().message;
+  for (const auto& [name, tensor] : model->parameters()) {
+    EXPECT_TRUE(tensor.requires_grad()) << name;
+  }
+  model->set_training(false);
+  sample.model->set_training(false);
+  EXPECT_TRUE(at::equal(model->forward(sample.input), sample.model->forward(sample.input)));
+  std::filesystem::remove(file);
+}
+
+TEST_P(EveryModel, is_its_blocks_one_after_the_other) {
+  const Sample sample = sample_of(GetParam());
+  Flow flow{.x = sample.input};
+  std::set<std::string> parameters;
+  for (const Block& block : sample.model->blocks()) {
+    flow = block.forward(std::move(flow));
+    for (const auto& [name, tensor] : block.parameters) {
+      parameters.insert(name);
+    }
+  }
+  EXPECT_TRUE(at::equal(flow.x, sample.model->forward(sample.input)));
+  for (const auto& [name, tensor] : sample.model->parameters()) {
+    EXPECT_TRUE(parameters.contains(name)) << name << " is in no block";
+  }
+}
+
+// What recomputing, sharding and offloading rely on: a block needs nothing of the others but what
+// they gave.
+TEST_P(EveryModel, sends_the_same_gradients_through_blocks_that_are_apart) {
+  const Sample sample = sample_of(GetParam());
+  loss_of(sample).backward();
+  NamedTensors expected;
+  for (const auto& [name, tensor] : sample.model->parameters()) {
+    expected.emplace_back(name, tensor.grad().clone());
+    tensor.mutable_grad().reset();
+  }
+  std::vector<Flow> cuts;  // what each block got, as leaves
+  std::vector<Flow> outputs;
+  Flow flow{.x = sample.input};
+  for (const Block& block : sample.model->blocks()) {
+    cuts.push_back(flow);
+    outputs.push_back(block.forward(flow));
+    flow = outputs.back();
+    for (at::Tensor* part : {&flow.x, &flow.delta}) {
+      *part = part->defined() ? part->detach().requires_grad_() : at::Tensor();
+    }
+  }
+  const at::Tensor scores = flow.x;
+  config::LossConfig config;
+  (**Losses::make("loss", config.name, config, Making().context))(scores, sample.targets)
+      .backward();
+  at::Tensor gradient = scores.grad();
+  at::Tensor delta_gradient;
+  for (std::size_t i = outputs.size(); i-- > 0;) {
+    std::vector<at::Tensor> roots = {outputs[i].x};
+    std::vector<at::Tensor> gradients = {gradient};
+    if (outputs[i].delta.defined()) {
+      roots.push_back(outputs[i].delta);
+      gradients.push_back(delta_gradient);
+    }
+    torch::autograd::backward(roots, gradients);
+    gradient = cuts[i].x.grad();
+    delta_gradient = cuts[i].delta.defined() ? cuts[i].delta.grad() : at::Tensor();
+  }
+  for (const auto& [name, wanted] : expected) {
+    const auto& list = sample.model->parameters();
+    const auto found = std::ranges::find(list, name, &NamedTensors::value_type::first);
+    EXPECT_TRUE(at::allclose(found->second.grad(), wanted, 1e-5, 1e-7)) << name;
+  }
 }
 
 TEST_P(EveryModel, learns_a_batch) {
@@ -326,7 +420,7 @@ TEST(LossErrors, refuse_smoothing_that_would_be_ignored) {
   config::LossConfig config;
   config.label_smoothing = 0.1;
   for (const std::string name : {"nll", "mse"}) {
-    const auto loss = Losses::make("loss", name, config);
+    const auto loss = Losses::make("loss", name, config, Making().context);
     ASSERT_FALSE(loss);
     EXPECT_THAT(loss.error().message, HasSubstr("label_smoothing is 0.1"));
   }

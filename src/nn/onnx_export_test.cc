@@ -158,8 +158,6 @@ class Expression : public Model {
 
   void to(at::ScalarType /*type*/) override {}
 
-  std::string head() const override { return "fc."; }
-
  private:
   Forward forward_;
   at::Tensor weight_;

@@ -64,7 +64,13 @@ Result<void> try_on_zeros(torch::jit::Module& module, const Path& file, const Ta
 }  // namespace
 
 ScriptModel::ScriptModel(const torch::jit::Module& module)
-    : module_(std::make_unique<torch::jit::Module>(module)) {}
+    : names_({.head = "", .tables = {"*emb*", "*wte.*", "*wpe.*"}}),
+      module_(std::make_unique<torch::jit::Module>(module)) {
+  if (const NamedTensors own = parameters(); !own.empty()) {
+    const std::string& last = own.back().first;
+    names_.head = last.substr(0, last.rfind('.') + 1);
+  }
+}
 
 ScriptModel::~ScriptModel() = default;
 
@@ -91,11 +97,6 @@ void ScriptModel::to(at::Device device) {
 void ScriptModel::to(at::ScalarType type) {
   convert_floats(parameters(), type);
   convert_floats(buffers(), type);
-}
-
-std::string ScriptModel::head() const {
-  const std::string last = parameters().back().first;
-  return last.substr(0, last.rfind('.') + 1);
 }
 
 Result<std::unique_ptr<Model>> load_script_model(const Path& file, const Task& task) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "core/file.h"
 #include "core/result.h"
@@ -25,12 +26,14 @@ class ScriptModel : public Model {
   void to(at::Device device) override;
   void to(at::ScalarType type) override;
 
-  // The module that holds the last parameter: what Python registers last is the output layer.
-  std::string head() const override;
+  // The head is the module that holds the last parameter: what Python registers last is the output
+  // layer. Tables are known by the names that they commonly have.
+  const WeightNames& names() const override { return names_; }
 
   torch::jit::Module& module() { return *module_; }
 
  private:
+  WeightNames names_;
   std::unique_ptr<torch::jit::Module> module_;  // behind a pointer to keep its header out
 };
 

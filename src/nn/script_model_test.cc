@@ -36,7 +36,7 @@ TEST(ScriptModel, is_made_from_model_file) {
   ASSERT_TRUE(model) << model.error().message;
   EXPECT_EQ(count_parameters(**model), 819);
   EXPECT_EQ((*model)->parameters().front().first, "conv.weight");
-  EXPECT_EQ((*model)->head(), "fc.");
+  EXPECT_EQ((*model)->names().head, "fc.");
   EXPECT_EQ((*model)->buffers().size(), 3U);
 }
 

@@ -33,13 +33,6 @@ std::string first_names(const std::vector<std::string>& names) {
   return text;
 }
 
-// GPT-2's original layers keep their weights as [in, out].
-bool is_conv1d(std::string_view name) {
-  constexpr std::array<std::string_view, 3> kLayers{".c_attn.weight", ".c_proj.weight",
-                                                    ".c_fc.weight"};
-  return std::ranges::any_of(kLayers, [&](auto layer) { return name.ends_with(layer); });
-}
-
 // One copy to be made: nothing is copied before every tensor has been looked at.
 struct Copy {
   at::Tensor target;
@@ -50,7 +43,7 @@ struct Copy {
 class Plan {
  public:
   Plan(const Model& model, const checkpoint::TensorFile& file, std::string file_name)
-      : head_(model.head()), file_name_(std::move(file_name)) {
+      : names_(model.names()), file_name_(std::move(file_name)) {
     targets_ = model.parameters();
     const NamedTensors buffers = model.buffers();
     targets_.insert(targets_.end(), buffers.begin(), buffers.end());
@@ -82,7 +75,7 @@ class Plan {
     std::vector<Copy> copies;
     std::vector<std::string> missing;
     for (const auto& [name, tensor] : targets_) {
-      if (is_head_new && name.starts_with(head_)) {
+      if (is_head_new && names_.is_head(name)) {
         report_.new_head.push_back(name);
       } else if (const auto found = sources_.find(name); found != sources_.end()) {
         copies.push_back(KEDGE_TRY(plan_copy(name, tensor, *found->second)));
@@ -107,10 +100,8 @@ class Plan {
     for (const auto& [name, view] : sources_) {
       used.insert(view->name);
     }
-    const bool has_tied_head = sources_.contains("wte.weight");
     for (const std::string& name : file_names) {
-      const bool is_tied = has_tied_head && name.ends_with("lm_head.weight");
-      if (!used.contains(name) && !is_tied) {
+      if (!used.contains(name) && !matches_any(names_.repeated, name)) {
         report_.unused.push_back(name);
       }
     }
@@ -120,10 +111,10 @@ class Plan {
   void find_transposed() {
     for (const auto& [name, tensor] : targets_) {
       const auto found = sources_.find(name);
-      if (is_conv1d(name) && found != sources_.end() && tensor.dim() == 2 &&
+      if (matches_any(names_.transposed, name) && found != sources_.end() && tensor.dim() == 2 &&
           tensor.size(0) != tensor.size(1) &&
           tensor.t().sizes() == at::IntArrayRef(found->second->shape)) {
-        has_conv1d_ = true;
+        is_file_transposed_ = true;
       }
     }
   }
@@ -132,7 +123,7 @@ class Plan {
     bool is_any_present = false;
     bool is_any_other_size = false;
     for (const auto& [name, tensor] : targets_) {
-      if (!name.starts_with(head_)) {
+      if (!names_.is_head(name)) {
         continue;
       }
       if (const auto found = sources_.find(name); found != sources_.end()) {
@@ -146,14 +137,15 @@ class Plan {
   Result<Copy> plan_copy(const std::string& name, const at::Tensor& tensor,
                          const TensorView& view) const {
     Copy copy{.target = tensor, .source = &view};
-    copy.is_transposed = has_conv1d_ && is_conv1d(name) && view.shape.size() == 2;
+    copy.is_transposed =
+        is_file_transposed_ && matches_any(names_.transposed, name) && view.shape.size() == 2;
     std::vector<std::int64_t> shape = view.shape;
     if (copy.is_transposed) {
       std::swap(shape[0], shape[1]);
     }
-    const bool has_spare_positions = name == "wpe.weight" && shape.size() == 2 &&
-                                     shape[0] > tensor.size(0) && shape[1] == tensor.size(1);
-    if (tensor.sizes() != at::IntArrayRef(shape) && !has_spare_positions) {
+    const bool has_spare_rows = matches_any(names_.longer, name) && shape.size() == 2 &&
+                                shape[0] > tensor.size(0) && shape[1] == tensor.size(1);
+    if (tensor.sizes() != at::IntArrayRef(shape) && !has_spare_rows) {
       return fail(ErrorKind::Usage,
                   fmt::format("{}: {} has shape {}, the model's {} has {}", file_name_, view.name,
                               shape_text(view.shape), name, shape_text(tensor.sizes())),
@@ -176,11 +168,11 @@ class Plan {
     }
   }
 
-  std::string head_;
+  const WeightNames& names_;
   std::string file_name_;
   NamedTensors targets_;
   std::map<std::string, const TensorView*> sources_;  // by model name
-  bool has_conv1d_ = false;
+  bool is_file_transposed_ = false;
   WeightsReport report_;
 };
 
@@ -219,7 +211,7 @@ Result<std::int64_t> freeze(Model& model, const std::vector<std::string>& patter
 std::int64_t freeze_all_but_head(Model& model) {
   std::int64_t count = 0;
   for (const auto& [name, tensor] : model.parameters()) {
-    if (!name.starts_with(model.head())) {
+    if (!model.names().is_head(name)) {
       tensor.requires_grad_(false);
       ++count;
     }

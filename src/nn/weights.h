@@ -20,9 +20,9 @@ struct WeightsReport {
 
 // Copies the file's tensors into the model, all or none. Names may differ by a prefix on either
 // side ("module.", "model.", "_orig_mod.", "transformer.", "backbone."); a head of another size, or
-// absent as a whole, is left new; GPT-2 files with transposed (Conv1D) weights or more positions
-// than the model's context are taken; types are converted. Anything else that does not fit is an
-// error that names the tensor and both shapes.
+// absent as a whole, is left new; what WeightNames says of the original's files is taken into
+// account; types are converted. Anything else that does not fit is an error that names the tensor
+// and both shapes.
 Result<WeightsReport> load_weights(Model& model, const Path& file);
 
 // Freezes the parameters whose names match any pattern (* and ?); returns how many. A pattern that

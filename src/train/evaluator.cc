@@ -26,7 +26,7 @@ Evaluator::Evaluator(data::Loader& loader, InputMaker& make_inputs, const nn::Lo
       loss_(loss),
       preparation_(preparation),
       options_(std::move(options)),
-      meters_({.device = options_.device,
+      meters_({.context = options_.context,
                .classes = preparation.task.classes,
                .with_confusion = options_.with_confusion && !preparation.task.is_language(),
                .is_language = preparation.task.is_language()}),
@@ -38,7 +38,7 @@ at::Tensor Evaluator::measure(nn::Model& model) {
   at::Tensor scores;
   at::Tensor loss;
   {
-    const device::Autocast autocast(options_.device, options_.autocast);
+    const device::Autocast autocast(*options_.context);
     scores = model.forward(inputs.x);
     loss = loss_(scores, inputs.y);
   }

@@ -40,8 +40,7 @@ struct Evaluation {
 class Evaluator {
  public:
   struct Options {
-    at::Device device{at::kCPU};
-    std::optional<at::ScalarType> autocast = {};
+    device::ContextPtr context = std::make_shared<const device::Context>();
     bool with_confusion = false;
     std::int64_t prediction_count = 0;
     device::Plugin* capture_with =

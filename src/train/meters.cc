@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <torch/types.h>
 #include <torch/utils.h>
-
-#include "kernels/fused.h"
 
 namespace kedge::train {
 namespace {
@@ -16,11 +15,12 @@ constexpr std::int64_t kTop = 5;
 }  // namespace
 
 Meters::Meters(Options options)
-    : options_(options),
-      sums_(torch::zeros({4}, torch::TensorOptions(torch::kFloat64).device(options.device))) {
+    : options_(std::move(options)),
+      sums_(torch::zeros({4},
+                         torch::TensorOptions(torch::kFloat64).device(options_.context->device))) {
   if (options_.with_confusion) {
     confusion_ = torch::zeros({options_.classes * options_.classes},
-                              torch::TensorOptions(torch::kInt64).device(options_.device));
+                              torch::TensorOptions(torch::kInt64).device(options_.context->device));
   }
 }
 
@@ -31,17 +31,15 @@ void Meters::reset() {
   }
 }
 
-bool Meters::can_count_in_one(const at::Tensor& loss, const at::Tensor& scores) const {
-  return kernels::score_kernels() != nullptr && options_.classes > 0 && !options_.with_confusion &&
-         scores.is_cuda() && scores.scalar_type() == at::kBFloat16 && scores.is_contiguous() &&
-         loss.scalar_type() == at::kFloat;
+bool Meters::try_fused(const device::ScoredStep& step) {
+  device::FusedOps* fused = options_.context->fused;
+  return fused != nullptr && options_.classes > 0 && !options_.with_confusion &&
+         fused->count_hits(step, sums_);
 }
 
 void Meters::add(const at::Tensor& loss, const at::Tensor& scores, const at::Tensor& labels) {
   const torch::NoGradGuard no_grad;
-  if (can_count_in_one(loss, scores)) {
-    kernels::count_hits(*kernels::score_kernels(),
-                        {.scores = scores, .labels = labels, .loss = loss}, sums_);
+  if (try_fused({.scores = scores, .labels = labels, .loss = loss})) {
     return;
   }
   const auto count = static_cast<double>(labels.numel());

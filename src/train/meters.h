@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 
+#include "device/context.h"
 #include "dist/process_group.h"
 #include "nn/model.h"
 
@@ -18,7 +20,7 @@ using Metrics = std::map<std::string, double>;
 class Meters {
  public:
   struct Options {
-    at::Device device{at::kCPU};
+    device::ContextPtr context = std::make_shared<const device::Context>();
     std::int64_t classes = 0;  // 0: no accuracy (language models, soft targets)
     bool with_confusion = false;
     bool is_language = false;  // perplexity
@@ -44,7 +46,7 @@ class Meters {
   std::vector<std::vector<std::int64_t>> read_confusion() const;
 
  private:
-  bool can_count_in_one(const at::Tensor& loss, const at::Tensor& scores) const;
+  bool try_fused(const device::ScoredStep& step);
 
   Options options_;
   at::Tensor sums_;       // double [4]: loss * samples, samples, top-1 hits, top-5 hits

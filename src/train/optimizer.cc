@@ -16,8 +16,8 @@ Rate Rate::times(double factor) const {
 ParameterGroups group_parameters(const nn::Model& model, const config::OptimizerConfig& config) {
   const bool is_split = config.decay == config::DecayScope::Matrices && config.weight_decay != 0;
   ParameterGroup decayed{
-      .parameters = {}, .weight_decay = config.weight_decay, .head = model.head()};
-  ParameterGroup plain{.parameters = {}, .weight_decay = 0, .head = model.head()};
+      .parameters = {}, .weight_decay = config.weight_decay, .names = model.names()};
+  ParameterGroup plain{.parameters = {}, .weight_decay = 0, .names = model.names()};
   for (auto& [name, tensor] : model.parameters()) {
     if (tensor.requires_grad()) {
       ParameterGroup& group = is_split && tensor.dim() < 2 ? plain : decayed;

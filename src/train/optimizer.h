@@ -19,7 +19,7 @@ namespace kedge::train {
 struct ParameterGroup {
   nn::NamedTensors parameters;
   double weight_decay = 0;
-  std::string head = {};  // name prefix of the model's last layer, which muon leaves to AdamW
+  nn::WeightNames names = {};  // of the model: which are its head and its tables
 };
 
 using ParameterGroups = std::vector<ParameterGroup>;

@@ -31,9 +31,10 @@ class FakeModel : public nn::Model {
 
   void to(at::ScalarType /*type*/) override {}
 
-  std::string head() const override { return "fc."; }
+  const nn::WeightNames& names() const override { return names_; }
 
  private:
+  nn::WeightNames names_ = {.head = "fc.", .tables = {"tok_emb.*"}};
   nn::NamedTensors parameters_;
 };
 
@@ -101,7 +102,7 @@ TEST(GroupParameters, all_decay_in_one_group) {
   ASSERT_EQ(groups.size(), 1U);
   EXPECT_EQ(groups[0].weight_decay, 0.1);
   EXPECT_EQ(groups[0].parameters.size(), 4U);
-  EXPECT_EQ(groups[0].head, "fc.");
+  EXPECT_EQ(groups[0].names.head, "fc.");
 }
 
 TEST(GroupParameters, only_matrices_decay_where_asked) {

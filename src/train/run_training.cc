@@ -16,7 +16,6 @@
 #include "core/units.h"
 #include "device/device.h"
 #include "device/plugin.h"
-#include "device/precision.h"
 #include "nn/dropout.h"
 #include "ranks/rank_board.h"
 #include "ranks/rank_notes.h"
@@ -62,7 +61,7 @@ track::WhichCheckpoints which_checkpoints(config::SentCheckpoints choice) {
 track::RunStart run_start(const config::LoadedConfig& config, const Setup& setup,
                           const TrainingOptions& options) {
   nlohmann::json environment = track::collect_environment(options.argc, options.argv);
-  environment["device"] = device::device_facts(setup.device);
+  environment["device"] = device::device_facts(setup.context->device);
   environment["libtorch"] = TORCH_VERSION;
   const config::RunConfig& run = config->run;
   return {.dir = config->track.dir,
@@ -145,13 +144,12 @@ Result<void> train_in_run(const config::LoadedConfig& config, Setup& setup, trac
                              run.attempt());
   std::unique_ptr<Checkpoints> checkpoints;
   device::Plugin* const capture_with =
-      setup.device.is_cuda() ? device::plugin() : start.options.host_plugin;
+      setup.context->device.is_cuda() ? device::plugin() : start.options.host_plugin;
   std::optional<Evaluator> evaluator;
   if (setup.val_loader) {
     evaluator.emplace(
         *setup.val_loader, *setup.make_val_inputs, *setup.loss, setup.preparation,
-        Evaluator::Options{.device = setup.device,
-                           .autocast = device::autocast_type(setup.precision),
+        Evaluator::Options{.context = setup.context,
                            .with_confusion = config->track.confusion,
                            .prediction_count = config->track.predictions,
                            .capture_with = config->train.graph ? capture_with : nullptr,
@@ -167,11 +165,10 @@ Result<void> train_in_run(const config::LoadedConfig& config, Setup& setup, trac
   if (!stop.limit_text().empty()) {
     reporter->say("limit    " + stop.limit_text());
   }
-  Waits waits(setup.device);
+  Waits waits(setup.context->device);
   Trainer trainer({.config = config,
                    .preparation = setup.preparation,
-                   .device = setup.device,
-                   .precision = setup.precision,
+                   .context = setup.context,
                    .model = *setup.model,
                    .loss = *setup.loss,
                    .optimizer = *setup.optimizer,
@@ -207,7 +204,7 @@ Result<void> train_in_run(const config::LoadedConfig& config, Setup& setup, trac
     attempts.pop_back();  // this one
   }
   checkpoints = KEDGE_TRY(Checkpoints::make({.config = *config,
-                                             .device = setup.device,
+                                             .device = setup.context->device,
                                              .run = run,
                                              .reporter = *reporter,
                                              .failures = observed_failures(attempts),
@@ -216,7 +213,7 @@ Result<void> train_in_run(const config::LoadedConfig& config, Setup& setup, trac
                                              .size_bytes = trainer.state_bytes(),
                                              .group = *setup.group}));
   const auto replicas = Replicas::make({.config = *config,
-                                        .device = setup.device,
+                                        .device = setup.context->device,
                                         .run = run,
                                         .group = *setup.group,
                                         .key = run.is_silent() ? "" : replica_key(run.path())});
@@ -227,7 +224,7 @@ Result<void> train_in_run(const config::LoadedConfig& config, Setup& setup, trac
   }
   const TrainSummary summary = KEDGE_TRY(trained);
   checkpoints->clear_fast_folder();
-  const std::uint64_t peak_bytes = device::peak_memory_bytes(setup.device);
+  const std::uint64_t peak_bytes = device::peak_memory_bytes(setup.context->device);
   if (const std::string saves = checkpoints->summary(); !saves.empty()) {
     reporter->say("saved    " + saves);
   }

@@ -60,8 +60,6 @@ class MeanOfProbabilities : public nn::Model {
     }
   }
 
-  std::string head() const override { return {}; }
-
  private:
   const std::vector<train::SavedModel>& members_;
 };

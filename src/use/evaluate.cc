@@ -9,7 +9,6 @@
 #include "core/log.h"
 #include "device/device.h"
 #include "device/plugin.h"
-#include "device/precision.h"
 #include "nn/loss.h"
 #include "train/evaluator.h"
 #include "train/saved_model.h"
@@ -89,8 +88,9 @@ Result<Measured> measure_model(nn::Model& model, const train::SavedModel& saved,
                                bool on_train_split) {
   const config::Config& config = *saved.config;
   train::apply_compute_settings(config);
-  const at::Device device = KEDGE_TRY(device::choose_device(config.train.device));
-  const auto precision = device::resolve_precision(config.train.precision, device);
+  const auto context =
+      std::make_shared<const device::Context>(KEDGE_TRY(device::make_context(config.train)));
+  const at::Device device = context->device;
   model.to(device);
 
   const data::TrainVal parts = KEDGE_TRY(data::open_data(config.data));
@@ -110,10 +110,9 @@ Result<Measured> measure_model(nn::Model& model, const train::SavedModel& saved,
                        .skip_bad = config.data.on_error == config::OnError::Skip,
                        .allocate = train::batch_allocator(device, true)});
   train::InputMaker make_inputs(saved.preparation.normalise, {.device = device});
-  const auto loss = KEDGE_TRY(nn::Losses::make("loss", config.loss.name, config.loss));
-  train::Evaluator evaluator(
-      loader, make_inputs, *loss, saved.preparation,
-      {.device = device, .autocast = device::autocast_type(precision), .with_confusion = true});
+  const auto loss = KEDGE_TRY(nn::Losses::make("loss", config.loss.name, config.loss, context));
+  train::Evaluator evaluator(loader, make_inputs, *loss, saved.preparation,
+                             {.context = context, .with_confusion = true});
   const auto group = dist::make_single_process_group();
   return Measured{KEDGE_TRY(evaluator.run(model, on_train_split ? "train/" : "val/", *group)),
                   static_cast<std::int64_t>(dataset->size())};

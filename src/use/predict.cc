@@ -135,14 +135,12 @@ class Rows {
 
 class Predictor {
  public:
-  Predictor(train::SavedModel& saved, at::Device device, data::Pipeline pipeline,
+  Predictor(train::SavedModel& saved, device::Context context, data::Pipeline pipeline,
             std::int64_t top_k)
       : saved_(saved),
-        device_(device),
-        autocast_(device::autocast_type(
-            device::resolve_precision(saved.config->train.precision, device))),
+        context_(std::move(context)),
         pipeline_(std::move(pipeline)),
-        make_inputs_(saved.preparation.normalise, {.device = device}),
+        make_inputs_(saved.preparation.normalise, {.device = context_.device}),
         top_k_(top_k) {}
 
   std::vector<Answer> answer(std::span<const PredictItem> items) {
@@ -203,7 +201,7 @@ class Predictor {
   }
 
   std::pair<at::Tensor, at::Tensor> top_scores(const at::Tensor& x) {
-    const device::Autocast autocast(device_, autocast_);
+    const device::Autocast autocast(context_);
     const at::Tensor shares = saved_.model->forward(x).to(at::kFloat).softmax(1);
     const auto [score, index] = shares.topk(std::min(top_k_, shares.size(1)), 1);
     return {score.cpu(), index.cpu()};
@@ -227,12 +225,12 @@ class Predictor {
     for (const char c : text) {
       ids.push_back(static_cast<unsigned char>(c));
     }
-    const at::Tensor all = torch::tensor(ids).to(device_);
+    const at::Tensor all = torch::tensor(ids).to(context_.device);
     const std::int64_t context = saved_.preparation.task.context;
     double sum = 0;
     for (std::int64_t start = 0; start + 1 < size; start += context) {
       const std::int64_t end = std::min(start + context, size - 1);
-      const device::Autocast autocast(device_, autocast_);
+      const device::Autocast autocast(context_);
       const at::Tensor scores = saved_.model->forward(all.slice(0, start, end).unsqueeze(0));
       sum += at::cross_entropy_loss(scores.squeeze(0).to(at::kFloat),
                                     all.slice(0, start + 1, end + 1), {}, at::Reduction::Sum)
@@ -248,8 +246,7 @@ class Predictor {
   }
 
   train::SavedModel& saved_;
-  at::Device device_;
-  std::optional<at::ScalarType> autocast_;
+  device::Context context_;
   data::Pipeline pipeline_;
   train::InputMaker make_inputs_;
   std::int64_t top_k_;
@@ -306,8 +303,8 @@ Result<void> predict(const PredictOptions& options) {
   KEDGE_TRY(check_options(options));
   train::SavedModel saved = KEDGE_TRY(train::load_saved_model(options.model, options.overrides));
   train::apply_compute_settings(*saved.config);
-  const at::Device device = KEDGE_TRY(device::choose_device(saved.config->train.device));
-  saved.model->to(device);
+  const device::Context context = KEDGE_TRY(device::make_context(saved.config->train));
+  saved.model->to(context.device);
   const bool is_language = saved.preparation.task.is_language();
   const auto items = KEDGE_TRY(list_items(options.input, is_language));
   const Rows rows(options.output.extension() == ".jsonl", is_language, options.top_k);
@@ -319,7 +316,7 @@ Result<void> predict(const PredictOptions& options) {
   if (done > 0) {
     say("{} of {} rows are there already", done, items.size());
   }
-  Predictor predictor(saved, device, KEDGE_TRY(make_pipeline(saved.preparation)), options.top_k);
+  Predictor predictor(saved, context, KEDGE_TRY(make_pipeline(saved.preparation)), options.top_k);
   Progress progress("predict", static_cast<std::int64_t>(items.size() - done), "items");
   std::int64_t errors = 0;
   const auto batch_size = static_cast<std::size_t>(options.batch_size);

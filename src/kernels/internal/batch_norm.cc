@@ -21,7 +21,7 @@ constexpr std::int64_t kNormGradientBlocks = 132;
 constexpr unsigned kElementwiseThreads = 256;
 constexpr std::int64_t kRowsOfBlock = 128;  // of the kernels that sum nothing
 constexpr std::int64_t kMostChannelTiles = 256;
-constexpr int kNone = static_cast<int>(nn::Activation::None);
+constexpr int kNone = static_cast<int>(device::Activation::None);
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
@@ -80,8 +80,8 @@ const void* data_or_null(const at::Tensor& tensor) {
 }
 
 // The step's result by a scale and a shift per channel: [2, C].
-at::Tensor apply_affine(NormKernels& kernels, const nn::NormStep& step, const at::Tensor& shortcut,
-                        const float* affine) {
+at::Tensor apply_affine(NormKernels& kernels, const device::NormStep& step,
+                        const at::Tensor& shortcut, const float* affine) {
   const at::Tensor& x = step.x;
   const Shape shape(x, step.pool);
   at::Tensor y = step.pool ? torch::empty({x.size(0), x.size(1), x.size(2) / 2, x.size(3) / 2},
@@ -98,7 +98,7 @@ class BatchNormFunction : public torch::autograd::Function<BatchNormFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& input_bias,
                             const at::Tensor& weight, const at::Tensor& bias,
                             const at::Tensor& shortcut, NormKernels* kernels,
-                            const nn::NormStep* step) {
+                            const device::NormStep* step) {
     const Shape shape(x, step->pool);
     const Workspace work{
         torch::empty({4, shape.channels}, torch::TensorOptions(torch::kFloat).device(x.device()))};
@@ -196,19 +196,19 @@ Result<NormKernels> make_norm_kernels(device::Plugin& plugin) {
                      .pooled = KEDGE_TRY(kind("_pooled"))};
 }
 
-bool can_norm(const nn::NormStep& step) {
+bool can_norm(const device::NormStep& step) {
   const at::Tensor& x = step.x;
-  return is_fit(x) && step.activation != nn::Activation::GeluTanh && x.size(1) % kTile == 0 &&
+  return is_fit(x) && step.activation != device::Activation::GeluTanh && x.size(1) % kTile == 0 &&
          x.size(1) <= kTile * kMostChannelTiles && x.numel() > 0 &&
          (!step.shortcut.defined() ||
-          (is_fit(step.shortcut) && !step.pool && step.activation != nn::Activation::Gelu)) &&
-         (!step.pool ||
-          (step.activation == nn::Activation::Relu && x.size(2) % 2 == 0 && x.size(3) % 2 == 0)) &&
+          (is_fit(step.shortcut) && !step.pool && step.activation != device::Activation::Gelu)) &&
+         (!step.pool || (step.activation == device::Activation::Relu && x.size(2) % 2 == 0 &&
+                         x.size(3) % 2 == 0)) &&
          is_float(step.weight) && is_float(step.bias) && is_float(step.running_mean) &&
          is_float(step.running_var) && x.size(0) * x.size(2) * x.size(3) > 1;
 }
 
-at::Tensor batch_norm(NormKernels& kernels, const nn::NormStep& step) {
+at::Tensor batch_norm(NormKernels& kernels, const device::NormStep& step) {
   const at::Tensor none = torch::empty({0}, step.x.options());
   const at::Tensor shortcut = step.shortcut.defined() ? step.shortcut : none;
   if (!step.is_training) {

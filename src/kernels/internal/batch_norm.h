@@ -7,8 +7,8 @@
 #include <ATen/core/Tensor.h>
 
 #include "core/result.h"
+#include "device/fused_ops.h"
 #include "device/plugin.h"
-#include "nn/fused.h"
 
 namespace kedge::kernels {
 
@@ -30,9 +30,9 @@ struct NormKernels {
 
 Result<NormKernels> make_norm_kernels(device::Plugin& plugin);
 
-bool can_norm(const nn::NormStep& step);
+bool can_norm(const device::NormStep& step);
 
 // Differentiable in training. can_norm() must have said so.
-at::Tensor batch_norm(NormKernels& kernels, const nn::NormStep& step);
+at::Tensor batch_norm(NormKernels& kernels, const device::NormStep& step);
 
 }  // namespace kedge::kernels

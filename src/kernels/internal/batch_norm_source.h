@@ -9,7 +9,7 @@ namespace kedge::kernels {
 
 inline const std::string kBatchNormSource = R"cuda(
 constexpr int kRowsOfThread = 4;    // of the kernels that sum nothing
-constexpr int kRelu = 1;            // nn::Activation
+constexpr int kRelu = 1;            // device::Activation
 constexpr int kGelu = 2;
 
 // work: mean, inverse deviation, scale, shift, each [C]. Sums are of x - x[0], so that a mean far

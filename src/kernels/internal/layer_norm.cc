@@ -230,7 +230,7 @@ struct Saved {
   at::Tensor facts;
 };
 
-void run_forward(LayerNormKernels& kernels, const nn::AddNormStep& step, at::Tensor& sum,
+void run_forward(LayerNormKernels& kernels, const device::AddNormStep& step, at::Tensor& sum,
                  at::Tensor& normed, at::Tensor& facts) {
   const Sizes sizes(step.x);
   facts = torch::empty({sizes.rows, 2}, step.x.options());
@@ -358,7 +358,7 @@ LayerNormKernels::OfWidth& LayerNormKernels::of_width(std::int64_t width) {
   return by_width_.emplace(width, std::move(*made)).first->second;
 }
 
-bool can_add_norm(const nn::AddNormStep& step) {
+bool can_add_norm(const device::AddNormStep& step) {
   const at::Tensor& x = step.x;
   return is_plain(x, at::kFloat) && x.numel() > 0 && x.size(-1) % kPiece == 0 &&
          x.size(-1) <= kPiece * kMostPieces &&
@@ -366,7 +366,7 @@ bool can_add_norm(const nn::AddNormStep& step) {
          is_plain(step.weight, at::kFloat) && is_plain(step.bias, at::kFloat);
 }
 
-nn::AddNormed add_norm(LayerNormKernels& kernels, const nn::AddNormStep& step) {
+device::AddNormed add_norm(LayerNormKernels& kernels, const device::AddNormStep& step) {
   if (!step.delta.defined()) {
     return {.sum = step.x,
             .normed = LayerNormFunction::apply(step.x, step.weight, step.bias, step.eps, &kernels)};

@@ -7,8 +7,8 @@
 #include <memory>
 
 #include "core/result.h"
+#include "device/fused_ops.h"
 #include "device/plugin.h"
-#include "nn/fused.h"
 
 namespace kedge::kernels {
 
@@ -31,9 +31,9 @@ class LayerNormKernels {
   std::map<std::int64_t, OfWidth> by_width_;
 };
 
-bool can_add_norm(const nn::AddNormStep& step);
+bool can_add_norm(const device::AddNormStep& step);
 
 // Differentiable. can_add_norm() must have said so.
-nn::AddNormed add_norm(LayerNormKernels& kernels, const nn::AddNormStep& step);
+device::AddNormed add_norm(LayerNormKernels& kernels, const device::AddNormStep& step);
 
 }  // namespace kedge::kernels

@@ -233,14 +233,14 @@ variable_list gradients_of(const at::Tensor& dy, const at::Tensor& x, const at::
 class LinearFunction : public torch::autograd::Function<LinearFunction> {
  public:
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
-                            const at::Tensor& bias, nn::Activation activation,
+                            const at::Tensor& bias, device::Activation activation,
                             LinearKernels* kernels) {
     const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::DispatchKey::AutocastCUDA);
     const at::Tensor low_weight = weight.to(at::kBFloat16);
     at::Tensor product = torch::linear(x, low_weight, bias.to(at::kBFloat16));
     ctx->saved_data["kernels"] = reinterpret_cast<std::int64_t>(kernels);
     ctx->saved_data["activation"] = static_cast<std::int64_t>(activation);
-    if (activation == nn::Activation::None) {
+    if (activation == device::Activation::None) {
       ctx->save_for_backward({x, low_weight});
       return product;
     }
@@ -255,11 +255,11 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
 
   static variable_list backward(AutogradContext* ctx, const variable_list& gradients) {
     auto& kernels = *reinterpret_cast<LinearKernels*>(ctx->saved_data["kernels"].toInt());
-    const auto activation = static_cast<nn::Activation>(ctx->saved_data["activation"].toInt());
+    const auto activation = static_cast<device::Activation>(ctx->saved_data["activation"].toInt());
     const variable_list saved = ctx->get_saved_variables();
     at::Tensor dy = as_rows(gradients[0]);
     at::Tensor bias_gradient;
-    if (activation == nn::Activation::None) {
+    if (activation == device::Activation::None) {
       bias_gradient = sum_columns(kernels, dy);
     } else {
       const Sums sums(dy.size(0), dy.size(1), dy.device());
@@ -278,8 +278,8 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
  private:
   static constexpr std::size_t kInputs = 5;
 
-  static int is_tanh(nn::Activation activation) {
-    return activation == nn::Activation::GeluTanh ? 1 : 0;
+  static int is_tanh(device::Activation activation) {
+    return activation == device::Activation::GeluTanh ? 1 : 0;
   }
 };
 
@@ -327,23 +327,23 @@ Result<LinearKernels> make_linear_kernels(device::Plugin& plugin) {
                        .joined_sums = KEDGE_TRY(program.kernel("joined_sums"))};
 }
 
-bool can_linear(const nn::LinearStep& step) {
+bool can_linear(const device::LinearStep& step) {
   const std::int64_t columns = step.weight.size(0);
   return step.x.scalar_type() == at::kBFloat16 && step.x.numel() > 0 &&
          step.weight.scalar_type() == at::kFloat && step.bias.defined() && columns % kTile == 0 &&
-         columns <= kTile * kMostColumnTiles && step.activation != nn::Activation::Relu;
+         columns <= kTile * kMostColumnTiles && step.activation != device::Activation::Relu;
 }
 
-at::Tensor linear(LinearKernels& kernels, const nn::LinearStep& step) {
+at::Tensor linear(LinearKernels& kernels, const device::LinearStep& step) {
   return LinearFunction::apply(step.x, step.weight, step.bias, step.activation, &kernels);
 }
 
-bool can_linear_thirds(const nn::LinearStep& step) {
+bool can_linear_thirds(const device::LinearStep& step) {
   return can_linear(step) && step.weight.size(0) % (3 * kTile) == 0 &&
-         step.activation == nn::Activation::None;
+         step.activation == device::Activation::None;
 }
 
-std::vector<at::Tensor> linear_thirds(LinearKernels& kernels, const nn::LinearStep& step) {
+std::vector<at::Tensor> linear_thirds(LinearKernels& kernels, const device::LinearStep& step) {
   return LinearThirdsFunction::apply(step.x, step.weight, step.bias, &kernels);
 }
 

@@ -9,8 +9,8 @@
 #include <ATen/core/Tensor.h>
 
 #include "core/result.h"
+#include "device/fused_ops.h"
 #include "device/plugin.h"
-#include "nn/fused.h"
 
 namespace kedge::kernels {
 
@@ -24,14 +24,14 @@ struct LinearKernels {
 
 Result<LinearKernels> make_linear_kernels(device::Plugin& plugin);
 
-bool can_linear(const nn::LinearStep& step);
+bool can_linear(const device::LinearStep& step);
 
 // Differentiable. can_linear() must have said so.
-at::Tensor linear(LinearKernels& kernels, const nn::LinearStep& step);
+at::Tensor linear(LinearKernels& kernels, const device::LinearStep& step);
 
-bool can_linear_thirds(const nn::LinearStep& step);
+bool can_linear_thirds(const device::LinearStep& step);
 
 // Differentiable. can_linear_thirds() must have said so.
-std::vector<at::Tensor> linear_thirds(LinearKernels& kernels, const nn::LinearStep& step);
+std::vector<at::Tensor> linear_thirds(LinearKernels& kernels, const device::LinearStep& step);
 
 }  // namespace kedge::kernels

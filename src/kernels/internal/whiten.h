@@ -9,7 +9,7 @@
 
 #include "core/result.h"
 #include "device/plugin.h"
-#include "nn/fused.h"
+#include "nn/whitening.h"
 
 namespace kedge::kernels {
 

@@ -1,57 +1,70 @@
 #include "nn/internal/network.h"
 
+#include <algorithm>
 #include <unordered_set>
 #include <utility>
 
 #include <torch/types.h>
 
 namespace kedge::nn {
-namespace {
 
-NamedTensors listed(const torch::OrderedDict<std::string, at::Tensor>& tensors) {
-  NamedTensors list;
-  list.reserve(tensors.size());
-  for (const auto& item : tensors) {
-    list.emplace_back(item.key(), item.value());
+void Network::add_block(std::string name, std::vector<std::string> prefixes,
+                        std::function<Flow(Flow)> forward) {
+  pieces_.push_back({std::move(name), std::move(prefixes), std::move(forward)});
+}
+
+at::Tensor Network::run_blocks(const at::Tensor& input) const {
+  Flow flow{.x = input};
+  for (const Piece& piece : pieces_) {
+    flow = piece.forward(std::move(flow));
   }
+  return flow.x;
+}
+
+std::vector<Block> Network::blocks() {
+  const NamedTensors all = parameters();
+  std::vector<Block> blocks;
+  for (const Piece& piece : pieces_) {
+    Block block{.name = piece.name, .parameters = {}, .forward = piece.forward};
+    std::ranges::copy_if(all, std::back_inserter(block.parameters), [&](const auto& named) {
+      return std::ranges::any_of(
+          piece.prefixes, [&](const auto& prefix) { return named.first.starts_with(prefix); });
+    });
+    blocks.push_back(std::move(block));
+  }
+  return blocks;
+}
+
+void Network::to(at::Device device) {
+  each_tensor([&](const std::string&, at::Tensor& tensor, bool) {
+    tensor.set_data(tensor.detach().to(device));
+  });
+}
+
+void Network::to(at::ScalarType type) {
+  convert_floats(parameters(), type);
+  convert_floats(buffers(), type);
+}
+
+void Network::allocate(at::Device device) {
+  each_tensor([&](const std::string&, at::Tensor& tensor, bool) {
+    tensor = at::empty_like(tensor.detach(), at::TensorOptions(device))
+                 .set_requires_grad(tensor.requires_grad());
+  });
+}
+
+NamedTensors Network::tensors(bool parameters) const {
+  NamedTensors list;
+  each_tensor([&](const std::string& name, const at::Tensor& tensor, bool is_parameter) {
+    if (is_parameter == parameters) {
+      list.emplace_back(name, tensor);
+    }
+  });
   return without_repeats(std::move(list));
 }
 
-class NetworkModel : public Model {
- public:
-  NetworkModel(std::shared_ptr<Network> network, std::string head)
-      : network_(std::move(network)), head_(std::move(head)) {}
-
-  at::Tensor forward(const at::Tensor& input) override { return network_->forward(input); }
-
-  NamedTensors parameters() const override { return listed(network_->named_parameters()); }
-
-  NamedTensors buffers() const override { return listed(network_->named_buffers()); }
-
-  void set_training(bool is_training) override { network_->train(is_training); }
-
-  void to(at::Device device) override { network_->to(device); }
-
-  void to(at::ScalarType type) override {
-    convert_floats(parameters(), type);
-    convert_floats(buffers(), type);
-  }
-
-  std::int64_t wants_images() const override { return network_->wants_images(); }
-
-  void look_at(const at::Tensor& images) override { network_->look_at(images); }
-
-  std::string head() const override { return head_; }
-
- private:
-  std::shared_ptr<Network> network_;  // torch::nn modules are held by shared_ptr
-  std::string head_;
-};
-
-}  // namespace
-
-std::unique_ptr<Model> make_network_model(std::shared_ptr<Network> network, std::string head) {
-  return std::make_unique<NetworkModel>(std::move(network), std::move(head));
+at::Tensor split_heads(const at::Tensor& x_BTC, std::int64_t heads) {
+  return x_BTC.unflatten(-1, {heads, x_BTC.size(-1) / heads}).transpose(1, 2);
 }
 
 NamedTensors without_repeats(NamedTensors tensors) {

@@ -1,35 +1,60 @@
-// A Network is an architecture in torch::nn terms; make_network_model turns it into a Model.
-// Forward passes use no sizes of their input as numbers (flatten(1), unflatten, expand_as), because
-// tracing would freeze them and the exported network would take one batch size only.
+// A Network is a Model made of layers, in blocks. Forward passes use no sizes of their input as
+// numbers (flatten(1), unflatten, expand_as), because tracing would freeze them and the exported
+// network would take one batch size only.
 #pragma once
 
-#include <cstdint>
-#include <memory>
+#include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
-#include <torch/nn/module.h>
-
+#include "nn/layers.h"
 #include "nn/model.h"
 
 namespace kedge::nn {
 
-class Network : public torch::nn::Module {
+class Network : public Layer, public Model {
  public:
-  virtual at::Tensor forward(const at::Tensor& input) = 0;
+  Network(const Making& making, WeightNames names) : Layer(making), names_(std::move(names)) {}
 
-  // See nn/model.h.
-  virtual std::int64_t wants_images() const { return 0; }
+  at::Tensor forward(const at::Tensor& input) override { return run_blocks(input); }
 
-  virtual void look_at(const at::Tensor& /*images*/) {}
+  std::vector<Block> blocks() override;
+
+  NamedTensors parameters() const override { return tensors(/*parameters=*/true); }
+
+  NamedTensors buffers() const override { return tensors(/*parameters=*/false); }
+
+  const WeightNames& names() const override { return names_; }
+
+  void set_training(bool is_training) override { set_mode(is_training); }
+
+  void to(at::Device device) override;
+  void to(at::ScalarType type) override;
+  void allocate(at::Device device) override;
+
+ protected:
+  // The next block; `prefixes` are those of its parameters' names.
+  void add_block(std::string name, std::vector<std::string> prefixes,
+                 std::function<Flow(Flow)> forward);
+
+  at::Tensor run_blocks(const at::Tensor& input) const;
+
+ private:
+  struct Piece {
+    std::string name;
+    std::vector<std::string> prefixes;
+    std::function<Flow(Flow)> forward;
+  };
+
+  NamedTensors tensors(bool parameters) const;
+
+  WeightNames names_;
+  std::vector<Piece> pieces_;
 };
 
-// ReLU in place: the layers before it need their input for the gradient, not their output.
-inline at::Tensor rectified(at::Tensor x) {
-  return x.relu_();
-}
-
-// `head` is the name prefix of the last layer, with its dot.
-std::unique_ptr<Model> make_network_model(std::shared_ptr<Network> network, std::string head);
+// [B, T, H D] as [B, H, T, D].
+at::Tensor split_heads(const at::Tensor& x_BTC, std::int64_t heads);
 
 // Each tensor once, under the first of its names.
 NamedTensors without_repeats(NamedTensors tensors);

@@ -1,5 +1,6 @@
 #include "nn/internal/weight_names.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <set>
 #include <utility>
@@ -92,6 +93,11 @@ bool matches_pattern(std::string_view pattern, std::string_view name) {
     }
   }
   return pattern.find_first_not_of('*', p) == std::string_view::npos;
+}
+
+bool matches_any(const std::vector<std::string>& patterns, std::string_view name) {
+  return std::ranges::any_of(patterns,
+                             [&](const auto& pattern) { return matches_pattern(pattern, name); });
 }
 
 }  // namespace kedge::nn

@@ -15,5 +15,6 @@ std::map<std::string, std::string> match_names(const std::vector<std::string>& m
 
 // Shell patterns: * is any run of characters, ? is any one.
 bool matches_pattern(std::string_view pattern, std::string_view name);
+bool matches_any(const std::vector<std::string>& patterns, std::string_view name);
 
 }  // namespace kedge::nn

@@ -1,6 +1,7 @@
+#include <utility>
+
 #include <torch/types.h>
 
-#include "nn/fused.h"
 #include "nn/internal/targets.h"
 #include "nn/loss.h"
 
@@ -9,13 +10,13 @@ namespace {
 
 class CrossEntropy : public Loss {
  public:
-  explicit CrossEntropy(const config::LossConfig& config)
-      : label_smoothing_(config.label_smoothing) {}
+  CrossEntropy(const config::LossConfig& config, device::ContextPtr context)
+      : label_smoothing_(config.label_smoothing), context_(std::move(context)) {}
 
   at::Tensor operator()(const at::Tensor& scores, const at::Tensor& targets) const override {
     const Rows rows = as_rows(scores, targets);
-    if (fused_ops() != nullptr && rows.targets.dim() == 1) {
-      at::Tensor loss = fused_ops()->cross_entropy(
+    if (context_->fused != nullptr && rows.targets.dim() == 1) {
+      at::Tensor loss = context_->fused->cross_entropy(
           {.scores = rows.scores, .targets = rows.targets, .label_smoothing = label_smoothing_});
       if (loss.defined()) {
         return loss;
@@ -27,14 +28,16 @@ class CrossEntropy : public Loss {
 
  private:
   double label_smoothing_;
+  device::ContextPtr context_;
 };
 
 const Losses::Add kAddCrossEntropy(
     {"cross_entropy",
      "softmax cross-entropy on raw scores; loss.label_smoothing; class numbers "
      "or soft targets",
-     [](const config::LossConfig& config) -> Result<std::unique_ptr<Loss>> {
-       return std::make_unique<CrossEntropy>(config);
+     [](const config::LossConfig& config,
+        const device::ContextPtr& context) -> Result<std::unique_ptr<Loss>> {
+       return std::make_unique<CrossEntropy>(config, context);
      }});
 
 }  // namespace

@@ -20,13 +20,15 @@ class Mse : public Loss {
   }
 };
 
-const Losses::Add kAddMse({"mse",
-                           "mean squared error against one-hot classes or soft targets, over all "
-                           "scores",
-                           [](const config::LossConfig& config) -> Result<std::unique_ptr<Loss>> {
-                             KEDGE_TRY(require_no_smoothing("mse", config));
-                             return std::make_unique<Mse>();
-                           }});
+const Losses::Add kAddMse(
+    {"mse",
+     "mean squared error against one-hot classes or soft targets, over all "
+     "scores",
+     [](const config::LossConfig& config,
+        const device::ContextPtr& /*context*/) -> Result<std::unique_ptr<Loss>> {
+       KEDGE_TRY(require_no_smoothing("mse", config));
+       return std::make_unique<Mse>();
+     }});
 
 }  // namespace
 }  // namespace kedge::nn

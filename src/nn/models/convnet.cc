@@ -1,8 +1,10 @@
 // A small BatchNorm network for MNIST-like images: two convolution stages, one linear layer.
 #include <array>
+#include <memory>
 
-#include "nn/internal/batch_norm.h"
-#include "nn/internal/modules.h"
+#include <torch/types.h>
+
+#include "nn/internal/image_layers.h"
 #include "nn/internal/network.h"
 #include "nn/internal/shape.h"
 
@@ -12,37 +14,35 @@ namespace {
 constexpr Window kConvNetConv{.kernel = 5, .stride = 1, .padding = 2};
 constexpr std::array kConvNetWindows{kConvNetConv, kPool2, kConvNetConv, kPool2};
 
-torch::nn::Sequential stage(std::int64_t in, std::int64_t out) {
-  return torch::nn::Sequential(
-      torch::nn::Conv2d(
-          torch::nn::Conv2dOptions(in, out, kConvNetConv.kernel).padding(kConvNetConv.padding)),
-      BatchNorm2d(out), torch::nn::ReLU(torch::nn::ReLUOptions().inplace(true)),
-      torch::nn::MaxPool2d(kPool2.kernel));
-}
-
 class ConvNet : public Network {
  public:
-  ConvNet(const Task& task, ImageSize last) {
-    layer1_ = register_module("layer1", stage(task.channels, 16));
-    layer2_ = register_module("layer2", stage(16, 32));
-    fc_ = register_module("fc", torch::nn::Linear(32 * last.area(), task.classes));
-  }
-
-  at::Tensor forward(const at::Tensor& input) override {
-    return fc_(layer2_->forward(layer1_->forward(input)).flatten(1));
+  ConvNet(const Making& making, const Task& task, ImageSize last)
+      : Network(making, {.head = "fc."}) {
+    add_stage("layer1", task.channels, 16);
+    add_stage("layer2", 16, 32);
+    add_linear("fc", fc_, 32 * last.area(), task.classes);
+    add_block("fc", {"fc."},
+              [this](const Flow& flow) -> Flow { return {fc_->forward(flow.x.flatten(1))}; });
   }
 
  private:
-  torch::nn::Sequential layer1_{nullptr};
-  torch::nn::Sequential layer2_{nullptr};
-  torch::nn::Linear fc_{nullptr};
+  void add_stage(const std::string& name, std::int64_t in, std::int64_t out) {
+    const ConvShape shape{.in = in, .out = out, .window = kConvNetConv};
+    const auto conv = add_layer(name + ".0", std::make_shared<Conv2d>(making(), shape));
+    const auto norm = add_layer(name + ".1", std::make_shared<BatchNorm2d>(making(), out));
+    add_block(name, {name + "."}, [conv, norm](const Flow& flow) -> Flow {
+      return {torch::max_pool2d(norm->forward_relu(conv->forward(flow.x)), kPool2.kernel)};
+    });
+  }
+
+  std::shared_ptr<Linear> fc_;
 };
 
-Result<std::unique_ptr<Model>> make_convnet(const config::ModelConfig& /*config*/,
-                                            const Task& task) {
+Result<std::unique_ptr<Model>> make_convnet(const config::ModelConfig& /*config*/, const Task& task,
+                                            const Making& making) {
   KEDGE_TRY(require_images("convnet", task));
   const ImageSize last = KEDGE_TRY(size_after("convnet", task, kConvNetWindows));
-  return make_network_model(std::make_shared<ConvNet>(task, last), "fc.");
+  return std::make_unique<ConvNet>(making, task, last);
 }
 
 const Models::Add kAddConvNet({"convnet",

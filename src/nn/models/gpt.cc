@@ -1,15 +1,19 @@
 // GPT-2 (Radford et al. 2019): pre-norm decoder blocks, learned positions, the head tied to the
-// token embedding; names and initial weights of the original. Linear weights are [out, in];
-// the original's Conv1D files are transposed by load_weights.
+// token embedding; names and initial weights of the original. Linear weights are [out, in].
 // Shapes: B sequences, T tokens, C width, H heads, D width of a head, V vocabulary.
 #include <cmath>
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include <fmt/format.h>
+#include <torch/nn/init.h>
+#include <torch/types.h>
+#include <torch/utils.h>
+
 #include "nn/dropout.h"
-#include "nn/internal/layers.h"
-#include "nn/internal/modules.h"
 #include "nn/internal/network.h"
 #include "nn/internal/shape.h"
 
@@ -27,139 +31,142 @@ struct GptShape {
 
 constexpr double kGptInitStd = 0.02;
 
-class GptAttention : public torch::nn::Module {
+class GptAttention : public Layer {
  public:
-  explicit GptAttention(const GptShape& shape) : shape_(shape) {
-    c_attn_ = register_module("c_attn", torch::nn::Linear(shape.width, 3 * shape.width));
-    c_proj_ = register_module("c_proj", torch::nn::Linear(shape.width, shape.width));
-    dropout_ = register_module("resid_dropout", torch::nn::Dropout(shape.dropout));
+  GptAttention(const Making& making, const GptShape& shape) : Layer(making), shape_(shape) {
+    add_linear("c_attn", c_attn_, shape.width, 3 * shape.width);
+    add_linear("c_proj", c_proj_, shape.width, shape.width);
+    dropout_ = add_layer("resid_dropout", std::make_shared<Dropout>(making, shape.dropout));
   }
 
   at::Tensor forward(const at::Tensor& x_BTC) {
-    const std::vector<at::Tensor> qkv = linear_thirds(c_attn_, x_BTC);
+    const std::vector<at::Tensor> qkv = c_attn_->forward_thirds(x_BTC);
     const at::Tensor y_BHTD = torch::scaled_dot_product_attention(
         split_heads(qkv[0], shape_.heads), split_heads(qkv[1], shape_.heads),
         split_heads(qkv[2], shape_.heads), {}, is_training() ? shape_.dropout : 0.0,
         /*is_causal=*/true);
-    return dropout_(linear(c_proj_, y_BHTD.transpose(1, 2).flatten(2)));
+    return dropout_->forward(c_proj_->forward(y_BHTD.transpose(1, 2).flatten(2)));
   }
 
  private:
   GptShape shape_;
-  torch::nn::Linear c_attn_{nullptr};
-  torch::nn::Linear c_proj_{nullptr};
-  torch::nn::Dropout dropout_{nullptr};
+  std::shared_ptr<Linear> c_attn_;
+  std::shared_ptr<Linear> c_proj_;
+  std::shared_ptr<Dropout> dropout_;
 };
 
-class GptMlp : public torch::nn::Module {
+class GptMlp : public Layer {
  public:
-  explicit GptMlp(const GptShape& shape) {
-    c_fc_ = register_module("c_fc", torch::nn::Linear(shape.width, 4 * shape.width));
-    c_proj_ = register_module("c_proj", torch::nn::Linear(4 * shape.width, shape.width));
-    dropout_ = register_module("dropout", torch::nn::Dropout(shape.dropout));
+  GptMlp(const Making& making, const GptShape& shape) : Layer(making) {
+    add_linear("c_fc", c_fc_, shape.width, 4 * shape.width);
+    add_linear("c_proj", c_proj_, 4 * shape.width, shape.width);
+    dropout_ = add_layer("dropout", std::make_shared<Dropout>(making, shape.dropout));
   }
 
   at::Tensor forward(const at::Tensor& x_BTC) {
-    return dropout_(linear(c_proj_, linear(c_fc_, x_BTC, Activation::GeluTanh)));
+    return dropout_->forward(c_proj_->forward(c_fc_->forward(x_BTC, Activation::GeluTanh)));
   }
 
  private:
-  torch::nn::Linear c_fc_{nullptr};
-  torch::nn::Linear c_proj_{nullptr};
-  torch::nn::Dropout dropout_{nullptr};
+  std::shared_ptr<Linear> c_fc_;
+  std::shared_ptr<Linear> c_proj_;
+  std::shared_ptr<Dropout> dropout_;
 };
 
-class GptBlock : public torch::nn::Module {
+class GptBlock : public Layer {
  public:
-  explicit GptBlock(const GptShape& shape) {
-    const torch::nn::LayerNormOptions norm({shape.width});
-    ln_1_ = register_module("ln_1", torch::nn::LayerNorm(norm));
-    attn_ = register_module("attn", std::make_shared<GptAttention>(shape));
-    ln_2_ = register_module("ln_2", torch::nn::LayerNorm(norm));
-    mlp_ = register_module("mlp", std::make_shared<GptMlp>(shape));
+  GptBlock(const Making& making, const GptShape& shape) : Layer(making) {
+    ln_1_ = add_layer("ln_1", std::make_shared<LayerNorm>(making, shape.width));
+    attn_ = add_layer("attn", std::make_shared<GptAttention>(making, shape));
+    ln_2_ = add_layer("ln_2", std::make_shared<LayerNorm>(making, shape.width));
+    mlp_ = add_layer("mlp", std::make_shared<GptMlp>(making, shape));
   }
 
-  // The sum of both is the stream that a block works on. What it adds last it leaves in `delta`,
-  // for the next normalisation to add.
-  void forward(at::Tensor& x_BTC, at::Tensor& delta_BTC) {
-    const AddNormed first = add_norm(ln_1_, x_BTC, delta_BTC);
-    const AddNormed second = add_norm(ln_2_, first.sum, attn_->forward(first.normed));
-    x_BTC = second.sum;
-    delta_BTC = mlp_->forward(second.normed);
+  Flow forward(const Flow& flow) {
+    const AddNormed first = ln_1_->forward_sum(flow.x, flow.delta);
+    const AddNormed second = ln_2_->forward_sum(first.sum, attn_->forward(first.normed));
+    return {.x = second.sum, .delta = mlp_->forward(second.normed)};
   }
 
  private:
-  torch::nn::LayerNorm ln_1_{nullptr};
+  std::shared_ptr<LayerNorm> ln_1_;
   std::shared_ptr<GptAttention> attn_;
-  torch::nn::LayerNorm ln_2_{nullptr};
+  std::shared_ptr<LayerNorm> ln_2_;
   std::shared_ptr<GptMlp> mlp_;
+};
+
+// The original's Conv1D layers keep their weights as [in, out], its files have 1024 positions, and
+// the tied head may be written twice.
+const WeightNames kGptNames = {
+    .head = "wte.",
+    .tables = {"wte.*", "wpe.*"},
+    .transposed = {"*.c_attn.weight", "*.c_proj.weight", "*.c_fc.weight"},
+    .longer = {"wpe.weight"},
+    .repeated = {"*lm_head.weight"},
 };
 
 class Gpt : public Network {
  public:
-  explicit Gpt(const GptShape& shape) {
-    wte_ = register_module("wte", torch::nn::Embedding(shape.vocab, shape.width));
-    wpe_ = register_module("wpe", torch::nn::Embedding(shape.context, shape.width));
-    dropout_ = register_module("drop", torch::nn::Dropout(shape.dropout));
-    const auto blocks = register_module("h", torch::nn::ModuleList());
+  Gpt(const Making& making, const GptShape& shape) : Network(making, kGptNames) {
+    wte_ = add_layer("wte", std::make_shared<Embedding>(making, shape.vocab, shape.width));
+    wpe_ = add_layer("wpe", std::make_shared<Embedding>(making, shape.context, shape.width));
+    dropout_ = add_layer("drop", std::make_shared<Dropout>(making, shape.dropout));
+    add_block("stem", {"wte.", "wpe."}, [this](const Flow& flow) { return embed(flow.x); });
     for (std::int64_t i = 0; i < shape.layers; ++i) {
-      blocks_.push_back(std::make_shared<GptBlock>(shape));
-      blocks->push_back(blocks_.back());
+      const std::string name = fmt::format("h.{}", i);
+      const auto block = add_layer(name, std::make_shared<GptBlock>(making, shape));
+      add_block(name, {name + "."}, [block](const Flow& flow) { return block->forward(flow); });
     }
-    ln_f_ =
-        register_module("ln_f", torch::nn::LayerNorm(torch::nn::LayerNormOptions({shape.width})));
+    ln_f_ = add_layer("ln_f", std::make_shared<LayerNorm>(making, shape.width));
+    add_block("head", {"ln_f.", "wte."}, [this](const Flow& flow) -> Flow {
+      return {torch::linear(ln_f_->forward_sum(flow.x, flow.delta).normed, wte_->weight)};
+    });
     init_weights(shape.layers);
   }
 
-  at::Tensor forward(const at::Tensor& tokens_BT) override {
+ private:
+  Flow embed(const at::Tensor& tokens_BT) {
     // 0, 1, ... T-1, counted from the input itself so that a trace takes any length.
     const at::Tensor positions_T = torch::ones_like(tokens_BT.select(0, 0)).cumsum(0).sub(1);
-    at::Tensor x_BTC = dropout_(wte_(tokens_BT) + wpe_(positions_T));
-    at::Tensor delta_BTC;
-    for (const std::shared_ptr<GptBlock>& block : blocks_) {
-      block->forward(x_BTC, delta_BTC);
-    }
-    return torch::linear(add_norm(ln_f_, x_BTC, delta_BTC).normed, wte_->weight);
+    return {dropout_->forward(wte_->forward(tokens_BT) + wpe_->forward(positions_T))};
   }
 
- private:
   void init_weights(std::int64_t layers) {
     const torch::NoGradGuard no_grad;
     // Two sums a block go into the residual stream; their variance must not grow with depth.
     const double residual_std = kGptInitStd / std::sqrt(2.0 * static_cast<double>(layers));
-    for (const auto& item : named_modules({}, /*include_self=*/false)) {
-      if (const auto* embedding = item.value()->as<torch::nn::Embedding>()) {
+    each_layer([&](const std::string& name, Layer& layer) {
+      if (auto* embedding = dynamic_cast<Embedding*>(&layer)) {
         torch::nn::init::normal_(embedding->weight, 0, kGptInitStd);
-      } else if (const auto* linear = item.value()->as<torch::nn::Linear>()) {
-        const bool is_residual = item.key().ends_with("c_proj");
+      } else if (auto* linear = dynamic_cast<Linear*>(&layer)) {
+        const bool is_residual = name.ends_with("c_proj");
         torch::nn::init::normal_(linear->weight, 0, is_residual ? residual_std : kGptInitStd);
         torch::nn::init::zeros_(linear->bias);
       }
-    }
+    });
   }
 
-  torch::nn::Embedding wte_{nullptr};
-  torch::nn::Embedding wpe_{nullptr};
-  torch::nn::Dropout dropout_{nullptr};
-  std::vector<std::shared_ptr<GptBlock>> blocks_;
-  torch::nn::LayerNorm ln_f_{nullptr};
+  std::shared_ptr<Embedding> wte_;
+  std::shared_ptr<Embedding> wpe_;
+  std::shared_ptr<Dropout> dropout_;
+  std::shared_ptr<LayerNorm> ln_f_;
 };
 
 Models::Entry gpt_entry(std::string_view name, GptShape own, std::string_view summary) {
-  return {
-      name, summary,
-      [=](const config::ModelConfig& config, const Task& task) -> Result<std::unique_ptr<Model>> {
-        KEDGE_TRY(require_tokens(name, task));
-        GptShape shape = own;
-        shape.layers = config.layers.value_or(own.layers);
-        shape.heads = config.heads.value_or(own.heads);
-        shape.width = config.width.value_or(own.width);
-        shape.dropout = config.dropout.value_or(own.dropout);
-        shape.vocab = task.vocab;
-        shape.context = task.context;
-        KEDGE_TRY(require_heads_divide(name, shape.width, shape.heads));
-        return make_network_model(std::make_shared<Gpt>(shape), "wte.");
-      }};
+  return {name, summary,
+          [=](const config::ModelConfig& config, const Task& task,
+              const Making& making) -> Result<std::unique_ptr<Model>> {
+            KEDGE_TRY(require_tokens(name, task));
+            GptShape shape = own;
+            shape.layers = config.layers.value_or(own.layers);
+            shape.heads = config.heads.value_or(own.heads);
+            shape.width = config.width.value_or(own.width);
+            shape.dropout = config.dropout.value_or(own.dropout);
+            shape.vocab = task.vocab;
+            shape.context = task.context;
+            KEDGE_TRY(require_heads_divide(name, shape.width, shape.heads));
+            return std::make_unique<Gpt>(making, shape);
+          }};
 }
 
 const Models::Add kAddNano(gpt_entry("gpt-nano", {.layers = 3, .heads = 3, .width = 48},

@@ -1,10 +1,13 @@
 // A multi-layer perceptron over flattened images.
+#include <memory>
+#include <string>
 #include <vector>
 
 #include <fmt/format.h>
+#include <torch/types.h>
 
 #include "nn/dropout.h"
-#include "nn/internal/modules.h"
+#include "nn/internal/image_layers.h"
 #include "nn/internal/network.h"
 #include "nn/internal/shape.h"
 
@@ -13,37 +16,33 @@ namespace {
 
 class Mlp : public Network {
  public:
-  Mlp(const config::ModelConfig& config, const Task& task) {
-    layers_ = register_module("layers", torch::nn::ModuleList());
-    dropout_ = register_module("dropout", torch::nn::Dropout(config.dropout.value_or(0.0)));
+  Mlp(const Making& making, const config::ModelConfig& config, const Task& task)
+      : Network(making, {.head = layer_name(config.hidden.size()) + "."}),
+        linears_(config.hidden.size() + 1) {
+    dropout_ =
+        add_layer("dropout", std::make_shared<Dropout>(making, config.dropout.value_or(0.0)));
     std::int64_t in = task.channels * task.height * task.width;
-    for (const std::int64_t width : config.hidden) {
-      add_linear(in, width);
-      in = width;
+    for (std::size_t i = 0; i < linears_.size(); ++i) {
+      const bool is_last = i + 1 == linears_.size();
+      const std::int64_t out = is_last ? task.classes : config.hidden[i];
+      add_linear(layer_name(i), linears_[i], in, out);
+      add_block(layer_name(i), {layer_name(i) + "."}, [this, i, is_last](const Flow& flow) -> Flow {
+        const at::Tensor x = linears_[i]->forward(i == 0 ? flow.x.flatten(1) : flow.x);
+        return {is_last ? x : dropout_->forward(rectified(x))};
+      });
+      in = out;
     }
-    add_linear(in, task.classes);
-  }
-
-  at::Tensor forward(const at::Tensor& input) override {
-    at::Tensor x = input.flatten(1);
-    for (std::size_t i = 0; i + 1 < linears_.size(); ++i) {
-      x = dropout_(rectified(linears_[i](x)));
-    }
-    return linears_.back()(x);
   }
 
  private:
-  void add_linear(std::int64_t in, std::int64_t out) {
-    linears_.emplace_back(in, out);
-    layers_->push_back(linears_.back());
-  }
+  static std::string layer_name(std::size_t i) { return fmt::format("layers.{}", i); }
 
-  torch::nn::ModuleList layers_{nullptr};
-  torch::nn::Dropout dropout_{nullptr};
-  std::vector<torch::nn::Linear> linears_;
+  std::shared_ptr<Dropout> dropout_;
+  std::vector<std::shared_ptr<Linear>> linears_;  // does not grow: each is a slot
 };
 
-Result<std::unique_ptr<Model>> make_mlp(const config::ModelConfig& config, const Task& task) {
+Result<std::unique_ptr<Model>> make_mlp(const config::ModelConfig& config, const Task& task,
+                                        const Making& making) {
   KEDGE_TRY(require_images("mlp", task));
   for (const std::int64_t width : config.hidden) {
     if (width < 1) {
@@ -52,8 +51,7 @@ Result<std::unique_ptr<Model>> make_mlp(const config::ModelConfig& config, const
                   "model.hidden lists the widths, for example [512, 256]");
     }
   }
-  return make_network_model(std::make_shared<Mlp>(config, task),
-                            fmt::format("layers.{}.", config.hidden.size()));
+  return std::make_unique<Mlp>(making, config, task);
 }
 
 const Models::Add kAddMlp({"mlp", "linear layers with ReLU over the flattened image; model.hidden",

@@ -1,8 +1,11 @@
 // The network of PyTorch's MNIST example. Its scores are log-probabilities: nll takes them as they
 // are, and cross_entropy gives the same, because log_softmax of log-probabilities changes nothing.
 #include <array>
+#include <memory>
 
-#include "nn/internal/modules.h"
+#include <torch/types.h>
+
+#include "nn/internal/image_layers.h"
 #include "nn/internal/network.h"
 #include "nn/internal/shape.h"
 
@@ -14,32 +17,34 @@ constexpr std::array kMnistNetWindows{kMnistNetConv, kPool2, kMnistNetConv, kPoo
 
 class MnistNet : public Network {
  public:
-  MnistNet(const Task& task, ImageSize last) {
-    conv1_ = register_module("conv1", torch::nn::Conv2d(task.channels, 20, kMnistNetConv.kernel));
-    conv2_ = register_module("conv2", torch::nn::Conv2d(20, 50, kMnistNetConv.kernel));
-    fc1_ = register_module("fc1", torch::nn::Linear(50 * last.area(), 500));
-    fc2_ = register_module("fc2", torch::nn::Linear(500, task.classes));
-  }
-
-  at::Tensor forward(const at::Tensor& input) override {
-    at::Tensor x = torch::max_pool2d(rectified(conv1_(input)), 2);
-    x = torch::max_pool2d(rectified(conv2_(x)), 2);
-    x = rectified(fc1_(x.flatten(1)));
-    return torch::log_softmax(fc2_(x), 1);
+  MnistNet(const Making& making, const Task& task, ImageSize last)
+      : Network(making, {.head = "fc2."}) {
+    add_stage("conv1", {.in = task.channels, .out = 20, .window = kMnistNetConv});
+    add_stage("conv2", {.in = 20, .out = 50, .window = kMnistNetConv});
+    add_linear("fc1", fc1_, 50 * last.area(), 500);
+    add_linear("fc2", fc2_, 500, task.classes);
+    add_block("head", {"fc"}, [this](const Flow& flow) -> Flow {
+      const at::Tensor x = rectified(fc1_->forward(flow.x.flatten(1)));
+      return {torch::log_softmax(fc2_->forward(x), 1)};
+    });
   }
 
  private:
-  torch::nn::Conv2d conv1_{nullptr};
-  torch::nn::Conv2d conv2_{nullptr};
-  torch::nn::Linear fc1_{nullptr};
-  torch::nn::Linear fc2_{nullptr};
+  void add_stage(const std::string& name, const ConvShape& shape) {
+    const auto conv = add_layer(name, std::make_shared<Conv2d>(making(), shape));
+    add_block(name, {name + "."},
+              [conv](const Flow& flow) -> Flow { return {conv_relu_pool(*conv, flow.x)}; });
+  }
+
+  std::shared_ptr<Linear> fc1_;
+  std::shared_ptr<Linear> fc2_;
 };
 
 Result<std::unique_ptr<Model>> make_mnistnet(const config::ModelConfig& /*config*/,
-                                             const Task& task) {
+                                             const Task& task, const Making& making) {
   KEDGE_TRY(require_images("mnistnet", task));
   const ImageSize last = KEDGE_TRY(size_after("mnistnet", task, kMnistNetWindows));
-  return make_network_model(std::make_shared<MnistNet>(task, last), "fc2.");
+  return std::make_unique<MnistNet>(making, task, last);
 }
 
 const Models::Add kAddMnistNet(

@@ -1,11 +1,15 @@
 // Residual networks (He et al. 2015) with torchvision's names, initial weights and stride
 // placement.
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <string_view>
-#include <vector>
 
-#include "nn/internal/layers.h"
-#include "nn/internal/modules.h"
+#include <fmt/format.h>
+#include <torch/nn/init.h>
+#include <torch/types.h>
+
+#include "nn/internal/image_layers.h"
 #include "nn/internal/network.h"
 #include "nn/internal/shape.h"
 
@@ -15,11 +19,10 @@ namespace {
 // Images up to this side keep their resolution in the first layers.
 constexpr std::int64_t kCifarStemLargestSide = 64;
 
-torch::nn::Conv2d conv_without_bias(std::int64_t in, std::int64_t out, Window window) {
-  return torch::nn::Conv2d(torch::nn::Conv2dOptions(in, out, window.kernel)
-                               .stride(window.stride)
-                               .padding(window.padding)
-                               .bias(false));
+std::shared_ptr<Conv2d> conv_without_bias(const Making& making, std::int64_t in, std::int64_t out,
+                                          Window window) {
+  return std::make_shared<Conv2d>(
+      making, ConvShape{.in = in, .out = out, .window = window, .has_bias = false});
 }
 
 struct BlockShape {
@@ -28,93 +31,94 @@ struct BlockShape {
   std::int64_t stride = 1;
 };
 
-class Block : public Network {
+class ResidualBlock : public Layer {
  public:
-  Block(BlockShape shape, std::int64_t expansion) {
+  ResidualBlock(const Making& making, BlockShape shape, std::int64_t expansion) : Layer(making) {
     const std::int64_t out = shape.width * expansion;
     if (shape.stride != 1 || shape.in != out) {
-      shrink_ = conv_without_bias(shape.in, out, {.stride = shape.stride});
-      shrink_norm_ = torch::nn::BatchNorm2d(out);
+      shrink_ = conv_without_bias(making, shape.in, out, {.stride = shape.stride});
+      shrink_norm_ = std::make_shared<BatchNorm2d>(making, out);
     }
   }
 
-  at::Tensor forward(const at::Tensor& input) override {
-    return add_residual(input,
-                        shrink_.is_empty() ? input : norm_only(shrink_norm_, shrink_(input)));
+  Flow forward(const Flow& flow) {
+    return {add_residual(
+        flow.x, shrink_ == nullptr ? flow.x : shrink_norm_->forward(shrink_->forward(flow.x)))};
   }
 
  protected:
   // ReLU of the sum of both ways.
   virtual at::Tensor add_residual(const at::Tensor& input, const at::Tensor& shortcut) = 0;
 
-  // Called last by subclasses, because the order of parameters is that of registration.
-  void register_downsample() {
-    if (!shrink_.is_empty()) {
-      register_module("downsample", torch::nn::Sequential(shrink_, shrink_norm_));
+  // Called last by subclasses, because the order of parameters is that of adding.
+  void add_downsample() {
+    if (shrink_ != nullptr) {
+      add_layer("downsample.0", shrink_);
+      add_layer("downsample.1", shrink_norm_);
     }
   }
 
  private:
-  torch::nn::Conv2d shrink_{nullptr};
-  torch::nn::BatchNorm2d shrink_norm_{nullptr};
+  std::shared_ptr<Conv2d> shrink_;
+  std::shared_ptr<BatchNorm2d> shrink_norm_;
 };
 
-class BasicBlock : public Block {
+class BasicBlock : public ResidualBlock {
  public:
   static constexpr std::int64_t kExpansion = 1;
 
-  explicit BasicBlock(BlockShape shape) : Block(shape, kExpansion) {
-    conv1_ =
-        register_module("conv1", conv_without_bias(shape.in, shape.width, {3, shape.stride, 1}));
-    bn1_ = register_module("bn1", torch::nn::BatchNorm2d(shape.width));
-    conv2_ = register_module("conv2", conv_without_bias(shape.width, shape.width, {3, 1, 1}));
-    bn2_ = register_module("bn2", torch::nn::BatchNorm2d(shape.width));
-    register_downsample();
+  BasicBlock(const Making& making, BlockShape shape) : ResidualBlock(making, shape, kExpansion) {
+    const std::int64_t width = shape.width;
+    conv1_ = add_layer("conv1", conv_without_bias(making, shape.in, width, {3, shape.stride, 1}));
+    bn1_ = add_layer("bn1", std::make_shared<BatchNorm2d>(making, width));
+    conv2_ = add_layer("conv2", conv_without_bias(making, width, width, {3, 1, 1}));
+    bn2_ = add_layer("bn2", std::make_shared<BatchNorm2d>(making, width));
+    add_downsample();
   }
 
  protected:
   at::Tensor add_residual(const at::Tensor& input, const at::Tensor& shortcut) override {
-    const at::Tensor x = norm_relu(bn1_, conv1_(input));
-    return norm_relu(bn2_, conv2_(x), shortcut);
+    const at::Tensor x = bn1_->forward_relu(conv1_->forward(input));
+    return bn2_->forward_relu(conv2_->forward(x), shortcut);
   }
 
  private:
-  torch::nn::Conv2d conv1_{nullptr};
-  torch::nn::BatchNorm2d bn1_{nullptr};
-  torch::nn::Conv2d conv2_{nullptr};
-  torch::nn::BatchNorm2d bn2_{nullptr};
+  std::shared_ptr<Conv2d> conv1_;
+  std::shared_ptr<BatchNorm2d> bn1_;
+  std::shared_ptr<Conv2d> conv2_;
+  std::shared_ptr<BatchNorm2d> bn2_;
 };
 
-class Bottleneck : public Block {
+class Bottleneck : public ResidualBlock {
  public:
   static constexpr std::int64_t kExpansion = 4;
 
-  explicit Bottleneck(BlockShape shape) : Block(shape, kExpansion) {
-    const std::int64_t out = shape.width * kExpansion;
-    conv1_ = register_module("conv1", conv_without_bias(shape.in, shape.width, {}));
-    bn1_ = register_module("bn1", torch::nn::BatchNorm2d(shape.width));
-    conv2_ =
-        register_module("conv2", conv_without_bias(shape.width, shape.width, {3, shape.stride, 1}));
-    bn2_ = register_module("bn2", torch::nn::BatchNorm2d(shape.width));
-    conv3_ = register_module("conv3", conv_without_bias(shape.width, out, {}));
-    bn3_ = register_module("bn3", torch::nn::BatchNorm2d(out));
-    register_downsample();
+  Bottleneck(const Making& making, BlockShape shape) : ResidualBlock(making, shape, kExpansion) {
+    const std::int64_t width = shape.width;
+    const std::int64_t out = width * kExpansion;
+    conv1_ = add_layer("conv1", conv_without_bias(making, shape.in, width, {}));
+    bn1_ = add_layer("bn1", std::make_shared<BatchNorm2d>(making, width));
+    conv2_ = add_layer("conv2", conv_without_bias(making, width, width, {3, shape.stride, 1}));
+    bn2_ = add_layer("bn2", std::make_shared<BatchNorm2d>(making, width));
+    conv3_ = add_layer("conv3", conv_without_bias(making, width, out, {}));
+    bn3_ = add_layer("bn3", std::make_shared<BatchNorm2d>(making, out));
+    add_downsample();
   }
 
  protected:
   at::Tensor add_residual(const at::Tensor& input, const at::Tensor& shortcut) override {
-    at::Tensor x = norm_relu(bn1_, conv1_(input));
-    x = norm_relu(bn2_, conv2_(x));
-    return norm_relu(bn3_, conv3_(x), shortcut);
+    at::Tensor x = bn1_->forward_relu(conv1_->forward(input));
+    x = bn2_->forward_relu(conv2_->forward(x));
+    return bn3_->forward_relu(conv3_->forward(x), shortcut);
   }
 
  private:
-  torch::nn::Conv2d conv1_{nullptr};
-  torch::nn::BatchNorm2d bn1_{nullptr};
-  torch::nn::Conv2d conv2_{nullptr};
-  torch::nn::BatchNorm2d bn2_{nullptr};
-  torch::nn::Conv2d conv3_{nullptr};
-  torch::nn::BatchNorm2d bn3_{nullptr};
+  std::shared_ptr<Conv2d> conv1_;
+  std::shared_ptr<BatchNorm2d> bn1_;
+  std::shared_ptr<Conv2d> conv2_;
+  std::shared_ptr<BatchNorm2d> bn2_;
+  std::shared_ptr<Conv2d> conv3_;
+  std::shared_ptr<BatchNorm2d> bn3_;
 };
 
 using Depths = std::array<std::int64_t, 4>;
@@ -122,52 +126,45 @@ using Depths = std::array<std::int64_t, 4>;
 template <typename BlockType>
 class ResNet : public Network {
  public:
-  ResNet(const Depths& depths, bool has_cifar_stem, const Task& task)
-      : has_cifar_stem_(has_cifar_stem) {
+  ResNet(const Making& making, const Depths& depths, bool has_cifar_stem, const Task& task)
+      : Network(making, {.head = "fc."}) {
     const Window stem = has_cifar_stem ? Window{3, 1, 1} : Window{7, 2, 3};
-    conv1_ = register_module("conv1", conv_without_bias(task.channels, 64, stem));
-    bn1_ = register_module("bn1", torch::nn::BatchNorm2d(64));
-    std::int64_t in = 64;
+    conv1_ = add_layer("conv1", conv_without_bias(making, task.channels, 64, stem));
+    bn1_ = add_layer("bn1", std::make_shared<BatchNorm2d>(making, 64));
+    add_block("stem", {"conv1.", "bn1."}, [this, has_cifar_stem](const Flow& flow) -> Flow {
+      const at::Tensor x = bn1_->forward_relu(conv1_->forward(flow.x));
+      return {has_cifar_stem ? x : torch::max_pool2d(x, 3, 2, 1)};
+    });
+    BlockShape shape{.in = 64};
     for (std::size_t i = 0; i < depths.size(); ++i) {
-      const std::int64_t width = std::int64_t{64} << i;
-      torch::nn::Sequential layer;
-      for (std::int64_t block = 0; block < depths[i]; ++block) {
-        const std::int64_t stride = block == 0 && i > 0 ? 2 : 1;
-        layer->push_back(
-            std::make_shared<BlockType>(BlockShape{.in = in, .width = width, .stride = stride}));
-        in = width * BlockType::kExpansion;
+      shape.width = std::int64_t{64} << i;
+      for (std::int64_t j = 0; j < depths[i]; ++j) {
+        shape.stride = j == 0 && i > 0 ? 2 : 1;
+        const std::string name = fmt::format("layer{}.{}", i + 1, j);
+        const auto block = add_layer(name, std::make_shared<BlockType>(making, shape));
+        add_block(name, {name + "."}, [block](const Flow& flow) { return block->forward(flow); });
+        shape.in = shape.width * BlockType::kExpansion;
       }
-      layers_[i] = register_module("layer" + std::to_string(i + 1), layer);
     }
-    fc_ = register_module("fc", torch::nn::Linear(in, task.classes));
+    add_linear("fc", fc_, shape.in, task.classes);
+    add_block("head", {"fc."}, [this](const Flow& flow) -> Flow {
+      return {fc_->forward(torch::adaptive_avg_pool2d(flow.x, {1, 1}).flatten(1))};
+    });
     init_convolutions();
-  }
-
-  at::Tensor forward(const at::Tensor& input) override {
-    at::Tensor x = norm_relu(bn1_, conv1_(input));
-    if (!has_cifar_stem_) {
-      x = torch::max_pool2d(x, 3, 2, 1);
-    }
-    for (torch::nn::Sequential& layer : layers_) {
-      x = layer->forward(x);
-    }
-    return fc_(torch::adaptive_avg_pool2d(x, {1, 1}).flatten(1));
   }
 
  private:
   void init_convolutions() {
-    for (const auto& module : modules(/*include_self=*/false)) {
-      if (const auto* layer = module->template as<torch::nn::Conv2d>()) {
-        torch::nn::init::kaiming_normal_(layer->weight, 0, torch::kFanOut, torch::kReLU);
+    each_layer([](const std::string& /*name*/, Layer& layer) {
+      if (const auto* conv = dynamic_cast<const Conv2d*>(&layer)) {
+        torch::nn::init::kaiming_normal_(conv->weight, 0, torch::kFanOut, torch::kReLU);
       }
-    }
+    });
   }
 
-  bool has_cifar_stem_;
-  torch::nn::Conv2d conv1_{nullptr};
-  torch::nn::BatchNorm2d bn1_{nullptr};
-  std::array<torch::nn::Sequential, 4> layers_{nullptr, nullptr, nullptr, nullptr};
-  torch::nn::Linear fc_{nullptr};
+  std::shared_ptr<Conv2d> conv1_;
+  std::shared_ptr<BatchNorm2d> bn1_;
+  std::shared_ptr<Linear> fc_;
 };
 
 bool has_cifar_stem(const config::ModelConfig& config, const Task& task) {
@@ -179,13 +176,13 @@ bool has_cifar_stem(const config::ModelConfig& config, const Task& task) {
 
 template <typename BlockType>
 Models::Entry resnet_entry(std::string_view name, Depths depths, std::string_view summary) {
-  return {
-      name, summary,
-      [=](const config::ModelConfig& config, const Task& task) -> Result<std::unique_ptr<Model>> {
-        KEDGE_TRY(require_images(name, task));
-        return make_network_model(
-            std::make_shared<ResNet<BlockType>>(depths, has_cifar_stem(config, task), task), "fc.");
-      }};
+  return {name, summary,
+          [=](const config::ModelConfig& config, const Task& task,
+              const Making& making) -> Result<std::unique_ptr<Model>> {
+            KEDGE_TRY(require_images(name, task));
+            return std::make_unique<ResNet<BlockType>>(making, depths, has_cifar_stem(config, task),
+                                                       task);
+          }};
 }
 
 const Models::Add kAdd18(

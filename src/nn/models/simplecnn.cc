@@ -1,9 +1,12 @@
 // The CIFAR-10 network of many introductions: three convolutions, two linear layers.
 #include <array>
+#include <memory>
+#include <string>
+
+#include <torch/types.h>
 
 #include "nn/dropout.h"
-#include "nn/internal/layers.h"
-#include "nn/internal/modules.h"
+#include "nn/internal/image_layers.h"
 #include "nn/internal/network.h"
 #include "nn/internal/shape.h"
 
@@ -16,47 +19,48 @@ constexpr std::array kSimpleCnnWindows{kSimpleCnnConv, kPool2,         kSimpleCn
 
 class SimpleCnn : public Network {
  public:
-  SimpleCnn(const config::ModelConfig& config, const Task& task, ImageSize last)
-      : has_norm_(config.batch_norm) {
+  SimpleCnn(const Making& making, const config::ModelConfig& config, const Task& task,
+            ImageSize last)
+      : Network(making, {.head = "fc2."}) {
     const std::array<std::int64_t, 4> channels{task.channels, 64, 128, 256};
     for (std::size_t i = 0; i < 3; ++i) {
-      const std::string number = std::to_string(i + 1);
-      convs_[i] = register_module(
-          "conv" + number, torch::nn::Conv2d(torch::nn::Conv2dOptions(channels[i], channels[i + 1],
-                                                                      kSimpleCnnConv.kernel)
-                                                 .padding(1)));
-      if (has_norm_) {
-        norms_[i] = register_module("bn" + number, torch::nn::BatchNorm2d(channels[i + 1]));
-      }
+      add_stage(std::to_string(i + 1),
+                {.in = channels[i], .out = channels[i + 1], .window = kSimpleCnnConv},
+                config.batch_norm);
     }
-    fc1_ = register_module("fc1", torch::nn::Linear(channels[3] * last.area(), 512));
-    fc2_ = register_module("fc2", torch::nn::Linear(512, task.classes));
-    dropout_ = register_module("dropout", torch::nn::Dropout(config.dropout.value_or(0.5)));
-  }
-
-  at::Tensor forward(const at::Tensor& input) override {
-    at::Tensor x = input;
-    for (std::size_t i = 0; i < 3; ++i) {
-      x = has_norm_ ? conv_norm_relu_pool(convs_[i], norms_[i], x)
-                    : torch::max_pool2d(rectified(convs_[i](x)), 2);
-    }
-    x = rectified(fc1_(x.flatten(1)));
-    return fc2_(dropout_(x));
+    add_linear("fc1", fc1_, channels[3] * last.area(), 512);
+    add_linear("fc2", fc2_, 512, task.classes);
+    dropout_ =
+        add_layer("dropout", std::make_shared<Dropout>(making, config.dropout.value_or(0.5)));
+    add_block("head", {"fc"}, [this](const Flow& flow) -> Flow {
+      const at::Tensor x = rectified(fc1_->forward(flow.x.flatten(1)));
+      return {fc2_->forward(dropout_->forward(x))};
+    });
   }
 
  private:
-  bool has_norm_;
-  std::array<torch::nn::Conv2d, 3> convs_{nullptr, nullptr, nullptr};
-  std::array<torch::nn::BatchNorm2d, 3> norms_{nullptr, nullptr, nullptr};
-  torch::nn::Linear fc1_{nullptr};
-  torch::nn::Linear fc2_{nullptr};
-  torch::nn::Dropout dropout_{nullptr};
+  void add_stage(const std::string& number, const ConvShape& shape, bool has_norm) {
+    const auto conv = add_layer("conv" + number, std::make_shared<Conv2d>(making(), shape));
+    const auto norm =
+        has_norm ? add_layer("bn" + number, std::make_shared<BatchNorm2d>(making(), shape.out))
+                 : nullptr;
+    add_block("conv" + number, {"conv" + number + ".", "bn" + number + "."},
+              [conv, norm](const Flow& flow) -> Flow {
+                return {norm == nullptr ? conv_relu_pool(*conv, flow.x)
+                                        : norm->forward_conv_relu_pool(*conv, flow.x)};
+              });
+  }
+
+  std::shared_ptr<Linear> fc1_;
+  std::shared_ptr<Linear> fc2_;
+  std::shared_ptr<Dropout> dropout_;
 };
 
-Result<std::unique_ptr<Model>> make_simplecnn(const config::ModelConfig& config, const Task& task) {
+Result<std::unique_ptr<Model>> make_simplecnn(const config::ModelConfig& config, const Task& task,
+                                              const Making& making) {
   KEDGE_TRY(require_images("simplecnn", task));
   const ImageSize last = KEDGE_TRY(size_after("simplecnn", task, kSimpleCnnWindows));
-  return make_network_model(std::make_shared<SimpleCnn>(config, task, last), "fc2.");
+  return std::make_unique<SimpleCnn>(making, config, task, last);
 }
 
 const Models::Add kAddSimpleCnn(

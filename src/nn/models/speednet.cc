@@ -5,11 +5,17 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
+#include <string>
 
-#include "nn/internal/layers.h"
-#include "nn/internal/modules.h"
+#include <torch/nn/init.h>
+#include <torch/types.h>
+#include <torch/utils.h>
+
+#include "nn/internal/image_layers.h"
 #include "nn/internal/network.h"
 #include "nn/internal/shape.h"
+#include "nn/whitening.h"
 
 namespace kedge::nn {
 namespace {
@@ -24,41 +30,43 @@ constexpr double kNormMomentum = 0.4;
 // scores are sums over the features divided by their number, whatever this is.
 constexpr double kScoreScale = 1.0 / 72;
 constexpr Window kWhiten{.kernel = 2};
+constexpr Window kConv{.kernel = 3, .stride = 1, .padding = 1};
 constexpr std::array kSpeedNetWindows{kWhiten, kPool2, kPool2, kPool2};
 
-torch::nn::BatchNorm2d speed_norm(std::int64_t channels) {
-  return torch::nn::BatchNorm2d(
-      torch::nn::BatchNorm2dOptions(channels).momentum(kNormMomentum).eps(1e-6));
+std::shared_ptr<BatchNorm2d> speed_norm(const Making& making, std::int64_t channels) {
+  return std::make_shared<BatchNorm2d>(making, channels,
+                                       NormOptions{.momentum = kNormMomentum, .eps = 1e-6});
 }
 
 // Its first channels pass on those that come in.
-torch::nn::Conv2d identity_conv(std::int64_t in, std::int64_t out) {
-  torch::nn::Conv2d layer(torch::nn::Conv2dOptions(in, out, 3).padding(1).bias(false));
+std::shared_ptr<Conv2d> identity_conv(const Making& making, std::int64_t in, std::int64_t out) {
+  auto layer = std::make_shared<Conv2d>(
+      making, ConvShape{.in = in, .out = out, .window = kConv, .has_bias = false});
   const torch::NoGradGuard no_grad;
   at::Tensor first = layer->weight.narrow(0, 0, std::min(in, out));
   torch::nn::init::dirac_(first);
   return layer;
 }
 
-class SpeedBlock : public Network {
+class SpeedBlock : public Layer {
  public:
-  SpeedBlock(std::int64_t in, std::int64_t out) {
-    conv1_ = register_module("conv1", identity_conv(in, out));
-    bn1_ = register_module("bn1", speed_norm(out));
-    conv2_ = register_module("conv2", identity_conv(out, out));
-    bn2_ = register_module("bn2", speed_norm(out));
+  SpeedBlock(const Making& making, std::int64_t in, std::int64_t out) : Layer(making) {
+    conv1_ = add_layer("conv1", identity_conv(making, in, out));
+    bn1_ = add_layer("bn1", speed_norm(making, out));
+    conv2_ = add_layer("conv2", identity_conv(making, out, out));
+    bn2_ = add_layer("bn2", speed_norm(making, out));
   }
 
-  at::Tensor forward(const at::Tensor& input) override {
-    const at::Tensor x = norm_gelu(bn1_, max_pool(conv1_(input)));
-    return norm_gelu(bn2_, conv2_(x));
+  Flow forward(const Flow& flow) {
+    const at::Tensor x = bn1_->forward_gelu(max_pool(context(), conv1_->forward(flow.x)));
+    return {bn2_->forward_gelu(conv2_->forward(x))};
   }
 
  private:
-  torch::nn::Conv2d conv1_{nullptr};
-  torch::nn::BatchNorm2d bn1_{nullptr};
-  torch::nn::Conv2d conv2_{nullptr};
-  torch::nn::BatchNorm2d bn2_{nullptr};
+  std::shared_ptr<Conv2d> conv1_;
+  std::shared_ptr<BatchNorm2d> bn1_;
+  std::shared_ptr<Conv2d> conv2_;
+  std::shared_ptr<BatchNorm2d> bn2_;
 };
 
 // By one pixel; what comes in at the border is what lies next to it.
@@ -70,28 +78,36 @@ at::Tensor moved_back(const at::Tensor& x, std::int64_t axis) {
   return torch::cat({x.slice(axis, 1), x.slice(axis, -2, -1)}, axis);
 }
 
-class SpeedNet : public Network {
+class SpeedNet : public Network, public LooksAtImages {
  public:
-  explicit SpeedNet(const Task& task) {
+  SpeedNet(const Making& making, const Task& task) : Network(making, {.head = "fc."}) {
     const std::int64_t values = task.channels * kWhiten.kernel * kWhiten.kernel;
     // Plain patches until look_at() knows better.
-    at::Tensor patches = torch::eye(values).view({values, task.channels, 2, 2});
-    whiten_weight_ = register_buffer("whiten_weight", torch::cat({patches, -patches}));
-    whiten_bias_ = register_parameter("whiten_bias", torch::full({2 * values}, kWhitenBias));
+    const at::Tensor patches = torch::eye(values, options()).view({values, task.channels, 2, 2});
+    add_buffer("whiten_weight", whiten_weight_, torch::cat({patches, -patches}));
+    add_parameter("whiten_bias", whiten_bias_, torch::full({2 * values}, kWhitenBias, options()));
+    add_block("whiten", {"whiten_"}, [this](const Flow& flow) -> Flow {
+      return {whitened({.x = flow.x, .weight = whiten_weight_, .bias = whiten_bias_})};
+    });
     std::int64_t in = 2 * values;
     for (std::size_t i = 0; i < kWidths.size(); ++i) {
-      blocks_[i] = register_module("block" + std::to_string(i + 1),
-                                   std::make_shared<SpeedBlock>(in, kWidths[i]));
+      const std::string name = "block" + std::to_string(i + 1);
+      const auto block = add_layer(name, std::make_shared<SpeedBlock>(making, in, kWidths[i]));
+      add_block(name, {name + "."}, [block](const Flow& flow) { return block->forward(flow); });
       in = kWidths[i];
     }
-    fc_ = register_module(
-        "fc", torch::nn::Linear(torch::nn::LinearOptions(in, task.classes).bias(false)));
-    const torch::NoGradGuard no_grad;
-    fc_->weight.div_(fc_->weight.std() * (static_cast<double>(in) * kScoreScale));
+    add_linear("fc", fc_, in, task.classes, /*has_bias=*/false);
+    add_block("fc", {"fc."}, [this](const Flow& flow) -> Flow {
+      return {fc_->forward(max_of_image(flow.x)) * kScoreScale};
+    });
+    if (making.has_memory) {
+      const torch::NoGradGuard no_grad;
+      fc_->weight.div_(fc_->weight.std() * (static_cast<double>(in) * kScoreScale));
+    }
   }
 
   at::Tensor forward(const at::Tensor& input) override {
-    return is_training() ? scores(input) : scores_of_views(input);
+    return is_training() ? run_blocks(input) : scores_of_views(input);
   }
 
   std::int64_t wants_images() const override { return kImagesToLookAt; }
@@ -112,16 +128,21 @@ class SpeedNet : public Network {
   }
 
  private:
-  at::Tensor scores(const at::Tensor& input) {
-    at::Tensor x = whiten({.x = input, .weight = whiten_weight_, .bias = whiten_bias_});
-    for (const auto& block : blocks_) {
-      x = block->forward(x);
-    }
-    return fc_(max_of_image(x)) * kScoreScale;
+  WhitenOps* whiten_ops() const { return dynamic_cast<WhitenOps*>(context().fused); }
+
+  at::Tensor whitened(const WhitenStep& step) const {
+    const at::Tensor y = whiten_ops() == nullptr ? at::Tensor() : whiten_ops()->whiten(step);
+    return y.defined() ? y : torch::gelu(torch::conv2d(step.x, step.weight, step.bias));
+  }
+
+  // Over an image's pixels, per channel: [N, C].
+  at::Tensor max_of_image(const at::Tensor& x) const {
+    const at::Tensor y = whiten_ops() == nullptr ? at::Tensor() : whiten_ops()->max_of_image(x);
+    return y.defined() ? y : x.amax({2, 3});
   }
 
   at::Tensor scores_of_both_sides(const at::Tensor& input) {
-    return (scores(input) + scores(input.flip(3))) * 0.5;
+    return (run_blocks(input) + run_blocks(input.flip(3))) * 0.5;
   }
 
   // The image itself counts half; moved by a pixel to two corners, a quarter each.
@@ -133,15 +154,14 @@ class SpeedNet : public Network {
 
   at::Tensor whiten_weight_;  // [8 C, C, 2, 2]
   at::Tensor whiten_bias_;
-  std::array<std::shared_ptr<SpeedBlock>, kWidths.size()> blocks_;
-  torch::nn::Linear fc_{nullptr};
+  std::shared_ptr<Linear> fc_;
 };
 
 Result<std::unique_ptr<Model>> make_speednet(const config::ModelConfig& /*config*/,
-                                             const Task& task) {
+                                             const Task& task, const Making& making) {
   KEDGE_TRY(require_images("speednet", task));
   KEDGE_TRY(size_after("speednet", task, kSpeedNetWindows));
-  return make_network_model(std::make_shared<SpeedNet>(task), "fc.");
+  return std::make_unique<SpeedNet>(making, task);
 }
 
 const Models::Add kAddSpeedNet(

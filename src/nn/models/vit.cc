@@ -1,13 +1,17 @@
 // A small vision transformer (Dosovitskiy et al. 2020): pre-norm blocks, a class token, learned
 // positions; timm's names and initial weights. Shapes: B images, T patches + 1, C width, H heads.
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include <fmt/format.h>
+#include <torch/nn/init.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "nn/dropout.h"
-#include "nn/internal/layers.h"
-#include "nn/internal/modules.h"
+#include "nn/internal/image_layers.h"
 #include "nn/internal/network.h"
 #include "nn/internal/shape.h"
 
@@ -28,140 +32,130 @@ constexpr std::int64_t kSmallImageLargestSide = 64;
 constexpr double kNormEps = 1e-6;
 constexpr double kVitInitStd = 0.02;
 
-torch::nn::LayerNorm vit_norm(std::int64_t width) {
-  return torch::nn::LayerNorm(torch::nn::LayerNormOptions({width}).eps(kNormEps));
+std::shared_ptr<LayerNorm> vit_norm(const Making& making, std::int64_t width) {
+  return std::make_shared<LayerNorm>(making, width, kNormEps);
 }
 
-class VitAttention : public torch::nn::Module {
+class VitAttention : public Layer {
  public:
-  explicit VitAttention(const VitShape& shape) : shape_(shape) {
-    qkv_ = register_module("qkv", torch::nn::Linear(shape.width, 3 * shape.width));
-    proj_ = register_module("proj", torch::nn::Linear(shape.width, shape.width));
-    dropout_ = register_module("proj_drop", torch::nn::Dropout(shape.dropout));
+  VitAttention(const Making& making, const VitShape& shape) : Layer(making), shape_(shape) {
+    add_linear("qkv", qkv_, shape.width, 3 * shape.width);
+    add_linear("proj", proj_, shape.width, shape.width);
+    dropout_ = add_layer("proj_drop", std::make_shared<Dropout>(making, shape.dropout));
   }
 
   at::Tensor forward(const at::Tensor& x_BTC) {
-    const std::vector<at::Tensor> qkv = linear_thirds(qkv_, x_BTC);
+    const std::vector<at::Tensor> qkv = qkv_->forward_thirds(x_BTC);
     const at::Tensor y_BHTD = torch::scaled_dot_product_attention(
         split_heads(qkv[0], shape_.heads), split_heads(qkv[1], shape_.heads),
         split_heads(qkv[2], shape_.heads));
-    return dropout_(linear(proj_, y_BHTD.transpose(1, 2).flatten(2)));
+    return dropout_->forward(proj_->forward(y_BHTD.transpose(1, 2).flatten(2)));
   }
 
  private:
   VitShape shape_;
-  torch::nn::Linear qkv_{nullptr};
-  torch::nn::Linear proj_{nullptr};
-  torch::nn::Dropout dropout_{nullptr};
+  std::shared_ptr<Linear> qkv_;
+  std::shared_ptr<Linear> proj_;
+  std::shared_ptr<Dropout> dropout_;
 };
 
-class VitMlp : public torch::nn::Module {
+class VitMlp : public Layer {
  public:
-  explicit VitMlp(const VitShape& shape) {
-    fc1_ = register_module("fc1", torch::nn::Linear(shape.width, 4 * shape.width));
-    fc2_ = register_module("fc2", torch::nn::Linear(4 * shape.width, shape.width));
-    dropout_ = register_module("drop", torch::nn::Dropout(shape.dropout));
+  VitMlp(const Making& making, const VitShape& shape) : Layer(making) {
+    add_linear("fc1", fc1_, shape.width, 4 * shape.width);
+    add_linear("fc2", fc2_, 4 * shape.width, shape.width);
+    dropout_ = add_layer("drop", std::make_shared<Dropout>(making, shape.dropout));
   }
 
   at::Tensor forward(const at::Tensor& x_BTC) {
-    return dropout_(linear(fc2_, dropout_(linear(fc1_, x_BTC, Activation::Gelu))));
+    const at::Tensor hidden = dropout_->forward(fc1_->forward(x_BTC, Activation::Gelu));
+    return dropout_->forward(fc2_->forward(hidden));
   }
 
  private:
-  torch::nn::Linear fc1_{nullptr};
-  torch::nn::Linear fc2_{nullptr};
-  torch::nn::Dropout dropout_{nullptr};
+  std::shared_ptr<Linear> fc1_;
+  std::shared_ptr<Linear> fc2_;
+  std::shared_ptr<Dropout> dropout_;
 };
 
-class VitBlock : public torch::nn::Module {
+class VitBlock : public Layer {
  public:
-  explicit VitBlock(const VitShape& shape) {
-    norm1_ = register_module("norm1", vit_norm(shape.width));
-    attention_ = register_module("attn", std::make_shared<VitAttention>(shape));
-    norm2_ = register_module("norm2", vit_norm(shape.width));
-    mlp_ = register_module("mlp", std::make_shared<VitMlp>(shape));
+  VitBlock(const Making& making, const VitShape& shape) : Layer(making) {
+    norm1_ = add_layer("norm1", vit_norm(making, shape.width));
+    attention_ = add_layer("attn", std::make_shared<VitAttention>(making, shape));
+    norm2_ = add_layer("norm2", vit_norm(making, shape.width));
+    mlp_ = add_layer("mlp", std::make_shared<VitMlp>(making, shape));
   }
 
-  at::Tensor forward(const at::Tensor& x_BTC) {
-    const at::Tensor y_BTC = x_BTC + attention_->forward(norm1_(x_BTC));
-    return y_BTC + mlp_->forward(norm2_(y_BTC));
+  Flow forward(const Flow& flow) {
+    const at::Tensor y_BTC = flow.x + attention_->forward(norm1_->forward(flow.x));
+    return {y_BTC + mlp_->forward(norm2_->forward(y_BTC))};
   }
 
  private:
-  torch::nn::LayerNorm norm1_{nullptr};
+  std::shared_ptr<LayerNorm> norm1_;
   std::shared_ptr<VitAttention> attention_;
-  torch::nn::LayerNorm norm2_{nullptr};
+  std::shared_ptr<LayerNorm> norm2_;
   std::shared_ptr<VitMlp> mlp_;
-};
-
-// Only a name: timm keeps the patch projection at patch_embed.proj.
-class PatchEmbed : public torch::nn::Module {
- public:
-  PatchEmbed(const VitShape& shape, std::int64_t channels) {
-    proj_ = register_module(
-        "proj",
-        torch::nn::Conv2d(
-            torch::nn::Conv2dOptions(channels, shape.width, shape.patch).stride(shape.patch)));
-  }
-
-  at::Tensor forward(const at::Tensor& image) { return proj_(image).flatten(2).transpose(1, 2); }
-
- private:
-  torch::nn::Conv2d proj_{nullptr};
 };
 
 class Vit : public Network {
  public:
-  Vit(const VitShape& shape, const Task& task) {
+  Vit(const Making& making, const VitShape& shape, const Task& task)
+      : Network(making, {.head = "head.", .tables = {"pos_embed", "patch_embed.*"}}) {
     const std::int64_t patches = (task.height / shape.patch) * (task.width / shape.patch);
-    cls_token_ = register_parameter("cls_token", torch::empty({1, 1, shape.width}));
-    pos_embed_ = register_parameter("pos_embed", torch::empty({1, patches + 1, shape.width}));
-    patch_embed_ =
-        register_module("patch_embed", std::make_shared<PatchEmbed>(shape, task.channels));
-    dropout_ = register_module("pos_drop", torch::nn::Dropout(shape.dropout));
-    const auto blocks = register_module("blocks", torch::nn::ModuleList());
+    add_parameter("cls_token", cls_token_, torch::empty({1, 1, shape.width}, options()));
+    add_parameter("pos_embed", pos_embed_, torch::empty({1, patches + 1, shape.width}, options()));
+    patch_embed_ = add_layer(
+        "patch_embed.proj",
+        std::make_shared<Conv2d>(making, ConvShape{.in = task.channels,
+                                                   .out = shape.width,
+                                                   .window = {shape.patch, shape.patch, 0}}));
+    dropout_ = add_layer("pos_drop", std::make_shared<Dropout>(making, shape.dropout));
+    add_block("stem", {"cls_token", "pos_embed", "patch_embed."},
+              [this](const Flow& flow) { return embed(flow.x); });
     for (std::int64_t i = 0; i < shape.layers; ++i) {
-      blocks_.push_back(std::make_shared<VitBlock>(shape));
-      blocks->push_back(blocks_.back());
+      const std::string name = fmt::format("blocks.{}", i);
+      const auto block = add_layer(name, std::make_shared<VitBlock>(making, shape));
+      add_block(name, {name + "."}, [block](const Flow& flow) { return block->forward(flow); });
     }
-    norm_ = register_module("norm", vit_norm(shape.width));
-    head_ = register_module("head", torch::nn::Linear(shape.width, task.classes));
+    norm_ = add_layer("norm", vit_norm(making, shape.width));
+    add_linear("head", head_, shape.width, task.classes);
+    add_block("head", {"norm.", "head."}, [this](const Flow& flow) -> Flow {
+      return {head_->forward(norm_->forward(flow.x.select(1, 0)))};
+    });
     init_weights();
   }
 
-  at::Tensor forward(const at::Tensor& input) override {
-    const at::Tensor patches_BTC = patch_embed_->forward(input);
+ private:
+  Flow embed(const at::Tensor& images) {
+    const at::Tensor patches_BTC = patch_embed_->forward(images).flatten(2).transpose(1, 2);
     const at::Tensor cls_B1C = cls_token_.expand_as(patches_BTC.narrow(1, 0, 1));
-    at::Tensor x_BTC = dropout_(torch::cat({cls_B1C, patches_BTC}, 1) + pos_embed_);
-    for (const std::shared_ptr<VitBlock>& block : blocks_) {
-      x_BTC = block->forward(x_BTC);
-    }
-    return head_(norm_(x_BTC.select(1, 0)));
+    return {dropout_->forward(torch::cat({cls_B1C, patches_BTC}, 1) + pos_embed_)};
   }
 
- private:
   void init_weights() {
     const torch::NoGradGuard no_grad;
     torch::nn::init::normal_(cls_token_, 0, 1e-6);
     torch::nn::init::normal_(pos_embed_, 0, kVitInitStd);
-    for (const auto& module : modules(/*include_self=*/false)) {
-      if (const auto* linear = module->as<torch::nn::Linear>()) {
+    each_layer([](const std::string& /*name*/, Layer& layer) {
+      if (auto* linear = dynamic_cast<Linear*>(&layer)) {
         torch::nn::init::normal_(linear->weight, 0, kVitInitStd);
         torch::nn::init::zeros_(linear->bias);
       }
-    }
+    });
   }
 
   at::Tensor cls_token_;
   at::Tensor pos_embed_;
-  std::shared_ptr<PatchEmbed> patch_embed_;
-  torch::nn::Dropout dropout_{nullptr};
-  std::vector<std::shared_ptr<VitBlock>> blocks_;
-  torch::nn::LayerNorm norm_{nullptr};
-  torch::nn::Linear head_{nullptr};
+  std::shared_ptr<Conv2d> patch_embed_;
+  std::shared_ptr<Dropout> dropout_;
+  std::shared_ptr<LayerNorm> norm_;
+  std::shared_ptr<Linear> head_;
 };
 
-Result<std::unique_ptr<Model>> make_vit(const config::ModelConfig& config, const Task& task) {
+Result<std::unique_ptr<Model>> make_vit(const config::ModelConfig& config, const Task& task,
+                                        const Making& making) {
   KEDGE_TRY(require_images("vit", task));
   VitShape shape;
   const bool is_small = std::max(task.height, task.width) <= kSmallImageLargestSide;
@@ -177,7 +171,7 @@ Result<std::unique_ptr<Model>> make_vit(const config::ModelConfig& config, const
                             shape.patch, task.height, task.width),
                 "set model.patch to a divisor of both sides, or resize the images");
   }
-  return make_network_model(std::make_shared<Vit>(shape, task), "head.");
+  return std::make_unique<Vit>(making, shape, task);
 }
 
 const Models::Add kAddVit({"vit",

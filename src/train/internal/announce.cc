@@ -18,8 +18,8 @@ void say_facts(Reporter& reporter, const config::Config& config, const Setup& se
   }
   const std::int64_t all = nn::count_parameters(*setup.model);
   reporter.say(fmt::format("run      {} ({})", run.name(), run.path().string()));
-  reporter.say(fmt::format("device   {}, {}", device::describe_device(setup.device),
-                           name_of(setup.precision)));
+  reporter.say(fmt::format("device   {}, {}", device::describe_device(setup.context->device),
+                           name_of(setup.context->precision)));
   reporter.say(fmt::format("data     {}: {} training, {} validation samples", config.data.name,
                            render_grouped(static_cast<std::uint64_t>(setup.data.train->size())),
                            render_grouped(static_cast<std::uint64_t>(val_size))));
@@ -33,7 +33,7 @@ void say_facts(Reporter& reporter, const config::Config& config, const Setup& se
 }
 
 void say_step(Reporter& reporter, const Trainer& trainer, const Setup& setup) {
-  if (!setup.device.is_cuda()) {
+  if (!setup.context->device.is_cuda()) {
     return;
   }
   const auto why = trainer.why_not_captured();

@@ -16,7 +16,6 @@
 #include "core/stopwatch.h"
 #include "device/plugin.h"
 #include "dist/meeting.h"
-#include "nn/norm_sync.h"
 #include "ranks/rank_board.h"
 #include "ranks/rank_place.h"
 #include "ranks/rank_report.h"
@@ -101,13 +100,6 @@ Result<std::unique_ptr<dist::ProcessGroup>> join_ranks(const config::LoadedConfi
     ranks::show_phase(ranks::RankPhase::Preparing);
     return compare_configs(config, *group);
   }));
-  if (config->dist.sync_batchnorm) {
-    // Shared: the function that is kept is copied.
-    std::shared_ptr<dist::ProcessGroup> norm = group->make_twin("norm");
-    nn::set_norm_sum([norm](at::Tensor& tensor) {
-      norm->start_all_reduce(tensor, ranks::Collective::Norm)->wait();
-    });
-  }
   return group;
 }
 

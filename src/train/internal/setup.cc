@@ -15,6 +15,7 @@
 #include "kernels/fused.h"
 #include "kernels/jpeg.h"
 #include "nn/weights.h"
+#include "nn/whitening.h"
 #include "train/internal/first_image.h"
 #include "train/internal/random_state.h"
 #include "train/saved_model.h"
@@ -45,7 +46,8 @@ Result<void> check_batch_size(const config::Config& config, const data::Dataset&
 Result<std::unique_ptr<nn::Model>> make_trained_model(const config::Config& config,
                                                       const Setup& setup) {
   torch::manual_seed(static_cast<std::uint64_t>(config.seed));
-  auto model = KEDGE_TRY(nn::make_model(config.model, setup.preparation.task));
+  auto model =
+      KEDGE_TRY(nn::make_model(config.model, setup.preparation.task, {.context = setup.context}));
   config::ModelConfig start = config.model;
   if (!start.weights.empty() && std::filesystem::is_directory(start.weights)) {
     start.weights = weights_of(KEDGE_TRY(find_checkpoint(start.weights))).string();
@@ -53,13 +55,13 @@ Result<std::unique_ptr<nn::Model>> make_trained_model(const config::Config& conf
   const auto report = KEDGE_TRY(nn::apply_weights(*model, start));
   if (!config.model.weights.empty()) {
     say("weights: {} tensors from {}{}", report.loaded, start.weights,
-        report.new_head.empty() ? "" : fmt::format("; the head {} is new", model->head()));
+        report.new_head.empty() ? "" : fmt::format("; the head {} is new", model->names().head));
   }
-  model->to(setup.device);
-  if (setup.precision == config::Precision::Bf16Pure) {
+  model->to(setup.context->device);
+  if (setup.context->precision == config::Precision::Bf16Pure) {
     model->to(at::kBFloat16);
   }
-  if (setup.precision == config::Precision::Fp64) {
+  if (setup.context->precision == config::Precision::Fp64) {
     model->to(at::kDouble);
   }
   if (config.train.channels_last && !setup.preparation.task.is_language()) {
@@ -106,16 +108,17 @@ void set_batch_size(const config::Config& config, std::int64_t given,
 }
 
 data::LoaderOptions loader_options(const config::Config& config, const Setup& setup) {
-  return {.batch_size = config.loader.batch_size,
-          .workers = loader_workers(config.loader.workers, setup.device),
-          .prefetch = config.loader.prefetch,
-          .shuffle = config.loader.shuffle,
-          .drop_last = config.loader.drop_last,
-          .skip_bad = config.data.on_error == config::OnError::Skip,
-          .seed = static_cast<std::uint64_t>(config.seed),
-          .rank = setup.group->rank(),
-          .ranks = setup.group->size(),
-          .allocate = batch_allocator(setup.device, config.loader.pin_memory.value_or(true))};
+  return {
+      .batch_size = config.loader.batch_size,
+      .workers = loader_workers(config.loader.workers, setup.context->device),
+      .prefetch = config.loader.prefetch,
+      .shuffle = config.loader.shuffle,
+      .drop_last = config.loader.drop_last,
+      .skip_bad = config.data.on_error == config::OnError::Skip,
+      .seed = static_cast<std::uint64_t>(config.seed),
+      .rank = setup.group->rank(),
+      .ranks = setup.group->size(),
+      .allocate = batch_allocator(setup.context->device, config.loader.pin_memory.value_or(true))};
 }
 
 // Of the device's free memory; the rest is for the model, its activations and the optimizer.
@@ -133,7 +136,7 @@ Result<std::optional<std::string>> try_resident(const config::Config& config, Se
   if (config.data.on_error == config::OnError::Skip) {
     return "data.on_error is skip: samples that cannot be decoded are found as they come";
   }
-  if (setup.device.is_cuda()) {
+  if (setup.context->device.is_cuda()) {
     if (device::plugin() == nullptr) {
       return device::why_missing();
     }
@@ -145,23 +148,23 @@ Result<std::optional<std::string>> try_resident(const config::Config& config, Se
       samples * static_cast<double>(setup.preparation.task.height * setup.preparation.task.width *
                                     setup.preparation.task.channels);
   const double room =
-      kResidentFraction * static_cast<double>(device::free_memory_bytes(setup.device));
+      kResidentFraction * static_cast<double>(device::free_memory_bytes(setup.context->device));
   if (needed > room && !config.loader.resident.value_or(false)) {
     return fmt::format("they take {} and a quarter of the device's free memory is {}",
                        render_bytes({static_cast<std::uint64_t>(needed)}),
                        render_bytes({static_cast<std::uint64_t>(room)}));
   }
   setup.train_resident =
-      KEDGE_TRY(make_resident(*setup.data.train, setup.train_pipeline, setup.device));
+      KEDGE_TRY(make_resident(*setup.data.train, setup.train_pipeline, setup.context->device));
   if (has_val) {
     setup.val_resident =
-        KEDGE_TRY(make_resident(*setup.data.val, setup.eval_pipeline, setup.device));
+        KEDGE_TRY(make_resident(*setup.data.val, setup.eval_pipeline, setup.context->device));
   }
   return std::nullopt;
 }
 
 Result<void> place_data(const config::Config& config, Setup& setup) {
-  if (!config.loader.resident.value_or(setup.device.is_cuda())) {
+  if (!config.loader.resident.value_or(setup.context->device.is_cuda())) {
     return {};
   }
   if (const auto why = KEDGE_TRY(try_resident(config, setup)); why && config.loader.resident) {
@@ -178,9 +181,9 @@ constexpr std::int64_t kMostHelped = 8;
 
 // For images that are read again in every epoch; without nvJPEG libjpeg goes on decoding them.
 void find_jpeg_decoder(const config::Config& config, Setup& setup) {
-  const std::int64_t workers = loader_workers(config.loader.workers, setup.device);
+  const std::int64_t workers = loader_workers(config.loader.workers, setup.context->device);
   const bool is_wanted = config.loader.nvjpeg.value_or(workers <= kMostHelped) &&
-                         setup.device.is_cuda() && !setup.train_resident &&
+                         setup.context->device.is_cuda() && !setup.train_resident &&
                          data::is_jpeg_name(setup.data.train->name(0));
   if (!is_wanted || device::plugin() == nullptr ||
       !kernels::install_jpeg_decoder(*device::plugin())) {
@@ -190,12 +193,12 @@ void find_jpeg_decoder(const config::Config& config, Setup& setup) {
 }
 
 void make_input_makers(const config::Config& config, Setup& setup) {
-  InputMaker::Options options{.device = setup.device,
-                              .type = device::input_type(setup.precision),
+  InputMaker::Options options{.device = setup.context->device,
+                              .type = device::input_type(setup.context->precision),
                               .channels_last = config.train.channels_last,
                               .place = setup.place_images ? &*setup.place_images : nullptr};
   // Autocast would convert what goes into the first layer; a TorchScript file may do more with it.
-  if (setup.precision == config::Precision::Bf16 && setup.device.is_cuda() &&
+  if (setup.context->precision == config::Precision::Bf16 && setup.context->device.is_cuda() &&
       config.model.file.empty()) {
     options.type = at::kBFloat16;
   }
@@ -228,12 +231,12 @@ void make_loaders(const config::Config& config, Setup& setup) {
 
 // Images in random order, without augmentation: what stands first in a folder may be of one class.
 Result<void> show_images(const config::Config& config, Setup& setup) {
-  const std::int64_t wanted = std::min(setup.model->wants_images(), setup.data.train->size());
-  if (wanted == 0 || !config.model.weights.empty()) {
+  auto* model = dynamic_cast<nn::LooksAtImages*>(setup.model.get());
+  if (model == nullptr || !config.model.weights.empty()) {
     return {};
   }
   data::LoaderOptions options = loader_options(config, setup);
-  options.batch_size = wanted;
+  options.batch_size = std::min(model->wants_images(), setup.data.train->size());
   options.workers = 0;
   options.shuffle = true;
   options.ranks = 1;
@@ -241,10 +244,11 @@ Result<void> show_images(const config::Config& config, Setup& setup) {
   data::Loader loader(*setup.data.train, setup.eval_pipeline, options);
   loader.start_epoch(0);
   const auto batch = KEDGE_TRY(loader.next());
-  InputMaker make_inputs(setup.preparation.normalise,
-                         {.device = setup.device, .channels_last = config.train.channels_last});
+  InputMaker make_inputs(
+      setup.preparation.normalise,
+      {.device = setup.context->device, .channels_last = config.train.channels_last});
   if (batch != nullptr && batch->count > 0) {
-    setup.model->look_at(make_inputs(*batch).x);
+    model->look_at(make_inputs(*batch).x);
   }
   return {};
 }
@@ -268,6 +272,24 @@ Result<void> check_last_batch(const config::Config& config, const Setup& setup) 
   return {};
 }
 
+Result<device::ContextPtr> make_context(const config::Config& config, dist::ProcessGroup& group) {
+  device::Context context = KEDGE_TRY(device::make_context(config.train));
+  if (context.device.is_cuda() && device::plugin() != nullptr) {
+    device::plugin()->leave_default_stream();
+    if (config.train.fused) {
+      context.fused = KEDGE_TRY(kernels::fused_ops(*device::plugin()));
+    }
+  }
+  if (config.dist.sync_batchnorm && !group.is_alone()) {
+    // Shared: a function is copied.
+    const std::shared_ptr<dist::ProcessGroup> norm = group.make_twin("norm");
+    context.norm_sum = [norm](at::Tensor& tensor) {
+      norm->start_all_reduce(tensor, ranks::Collective::Norm)->wait();
+    };
+  }
+  return std::make_shared<const device::Context>(std::move(context));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Setup>> make_setup(const config::Config& config,
@@ -275,17 +297,10 @@ Result<std::unique_ptr<Setup>> make_setup(const config::Config& config,
   auto setup = std::make_unique<Setup>();
   setup->group = std::move(group);
   apply_compute_settings(config);
-  setup->device = KEDGE_TRY(device::choose_device(config.train.device));
-  if (setup->device.is_cuda() && device::plugin() != nullptr) {
-    device::plugin()->leave_default_stream();
-    if (config.train.fused) {
-      KEDGE_TRY(kernels::install_fused_ops(*device::plugin()));
-    }
-  }
-  setup->precision = device::resolve_precision(config.train.precision, setup->device);
+  setup->context = KEDGE_TRY(make_context(config, *setup->group));
   setup->train_pipeline = KEDGE_TRY(data::Pipeline::parse(config.transform.train));
   setup->eval_pipeline = KEDGE_TRY(data::Pipeline::parse(config.transform.eval));
-  setup->loss = KEDGE_TRY(nn::Losses::make("loss", config.loss.name, config.loss));
+  setup->loss = KEDGE_TRY(nn::Losses::make("loss", config.loss.name, config.loss, setup->context));
   setup->data = KEDGE_TRY(data::open_data(config.data));
   KEDGE_TRY(check_batch_size(config, *setup->data.train));
   setup->preparation = KEDGE_TRY(prepare(config, *setup->data.train, setup->eval_pipeline));

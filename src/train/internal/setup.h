@@ -12,6 +12,7 @@
 #include "data/dataset.h"
 #include "data/loader.h"
 #include "data/pipeline.h"
+#include "device/context.h"
 #include "dist/process_group.h"
 #include "kernels/place_images.h"
 #include "nn/loss.h"
@@ -25,8 +26,7 @@ namespace kedge::train {
 
 // In the order in which each part needs the ones before.
 struct Setup {
-  at::Device device{at::kCPU};
-  config::Precision precision = config::Precision::Fp32;
+  device::ContextPtr context;
   data::TrainVal data;
   data::Pipeline train_pipeline;
   data::Pipeline eval_pipeline;

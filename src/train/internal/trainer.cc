@@ -39,7 +39,7 @@ Trainer::Trainer(TrainerParts parts)
     : parts_(parts),
       config_(*parts.config),
       trainable_(trainable_parameters(parts.model)),
-      meters_({.device = parts.device,
+      meters_({.context = parts.context,
                .classes = config_.train.mixup > 0 ? 0 : parts.preparation.task.classes,
                .is_language = parts.preparation.task.is_language()}),
       best_metric_(config_.checkpoint.metric.empty() ? default_best_metric(parts)
@@ -51,10 +51,10 @@ Trainer::Trainer(TrainerParts parts)
   if (config_.ema.decay > 0) {
     ema_.emplace(parts.model.parameters(), parts.model.buffers());
   }
-  if (parts.precision == config::Precision::Fp16) {
-    scaler_.emplace(parts.device);
+  if (parts.context->precision == config::Precision::Fp16) {
+    scaler_.emplace(parts.context->device);
   }
-  mixup_lambda_ = at::zeros({}, at::TensorOptions(at::kFloat).device(parts.device));
+  mixup_lambda_ = at::zeros({}, at::TensorOptions(at::kFloat).device(parts.context->device));
   if (!may_read_back()) {
     rate_.on_device = at::zeros_like(mixup_lambda_);
     if (scaler_ && parts.optimizer.can_skip_on_device()) {
@@ -142,7 +142,7 @@ Result<void> Trainer::train_epoch() {
     parts_.reporter.advance(state_.batch, items, shown_loss_);
   }
   KEDGE_TRY(take_logged_loss());
-  device::synchronize(parts_.device);
+  device::synchronize(parts_.context->device);
   parts_.reporter.end_bar();
   return {};
 }

@@ -47,8 +47,7 @@ namespace kedge::train {
 struct TrainerParts {
   const config::LoadedConfig& config;
   const Preparation& preparation;
-  at::Device device;
-  config::Precision precision;
+  device::ContextPtr context;
   nn::Model& model;
   const nn::Loss& loss;
   Optimizer& optimizer;

@@ -74,7 +74,8 @@ void Trainer::set_batch_fraction(const data::Batch& batch) {
 
 // Of the batch's loss; undefined on a rank that had no sample.
 at::Tensor Trainer::mean_over_ranks(const at::Tensor& loss) {
-  at::Tensor mean = torch::zeros({}, torch::TensorOptions(torch::kFloat64).device(parts_.device));
+  at::Tensor mean =
+      torch::zeros({}, torch::TensorOptions(torch::kFloat64).device(parts_.context->device));
   if (loss.defined()) {
     mean.copy_(loss.to(at::kDouble) * batch_fraction_);
   }
@@ -158,7 +159,8 @@ Result<void> Trainer::broadcast_state(const checkpoint::Checkpoint* restored) {
   const bool has_random =
       dist::broadcast_text(group, restored != nullptr && restored->has_part("rng") ? "y" : "") ==
       "y";
-  return has_random ? broadcast_random_state(group, restored, parts_.device) : Result<void>();
+  return has_random ? broadcast_random_state(group, restored, parts_.context->device)
+                    : Result<void>();
 }
 
 }  // namespace kedge::train

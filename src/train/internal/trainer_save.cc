@@ -21,7 +21,7 @@ std::vector<StateTensors> Trainer::tensors() {
   std::vector<StateTensors> groups = {{"model", parameters_and_buffers(parts_.model)},
                                       {"optimizer", parts_.optimizer.state()},
                                       {"meters", meters_.state()},
-                                      {"rng", random_state(parts_.device)}};
+                                      {"rng", random_state(parts_.context->device)}};
   if (ema_) {
     groups.push_back({"ema", ema_->state()});
   }
@@ -85,7 +85,7 @@ Result<void> Trainer::keep_in_memory() {
 }
 
 Result<void> Trainer::write(const Path& path) {
-  Staging staging(parts_.device);
+  Staging staging(parts_.context->device);
   return checkpoint::write_checkpoint(path, staging.copy(tensors()), describe(std::nullopt));
 }
 
@@ -116,7 +116,7 @@ Result<void> Trainer::restore(const checkpoint::Checkpoint& saved,
     KEDGE_TRY(copy_into(group.tensors, saved.part(group.name)));
   }
   if (!dropped.contains("rng") && saved.has_part("rng")) {
-    KEDGE_TRY(restore_random_state(saved.part("rng"), parts_.device));
+    KEDGE_TRY(restore_random_state(saved.part("rng"), parts_.context->device));
   }
   return {};
 }

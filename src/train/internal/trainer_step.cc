@@ -17,11 +17,12 @@ namespace kedge::train {
 // Only a CPU has no work queued that a step would wait for; and it does without where that is to
 // be shown.
 bool Trainer::may_read_back() const {
-  return parts_.device.is_cpu() && parts_.capture_with == nullptr && parts_.waits == nullptr;
+  return parts_.context->device.is_cpu() && parts_.capture_with == nullptr &&
+         parts_.waits == nullptr;
 }
 
 std::optional<std::string> Trainer::why_not_captured() const {
-  if (!config_.train.graph || (parts_.device.is_cpu() && parts_.capture_with == nullptr)) {
+  if (!config_.train.graph || (parts_.context->device.is_cpu() && parts_.capture_with == nullptr)) {
     return "";
   }
   if (parts_.capture_with == nullptr) {
@@ -30,7 +31,8 @@ std::optional<std::string> Trainer::why_not_captured() const {
   if (!parts_.optimizer.can_capture()) {
     return fmt::format("optimizer {} counts its steps on the host", config_.optimizer.name);
   }
-  if (parts_.precision == config::Precision::Fp16 && !parts_.optimizer.can_skip_on_device()) {
+  if (parts_.context->precision == config::Precision::Fp16 &&
+      !parts_.optimizer.can_skip_on_device()) {
     return fmt::format("optimizer {} leaves it to the host to skip fp16 steps that overflow",
                        config_.optimizer.name);
   }
@@ -112,7 +114,7 @@ at::Tensor Trainer::learn_on_device(std::int64_t micro_batches, bool is_last_mic
 }
 
 at::Tensor Trainer::compute_loss(const Inputs& inputs) {
-  const device::Autocast autocast(parts_.device, device::autocast_type(parts_.precision));
+  const device::Autocast autocast(*parts_.context);
   if (config_.train.mixup > 0) {
     return mixed_loss(inputs);
   }
@@ -219,7 +221,7 @@ void Trainer::reduce_gradients() {
 
 // On the CPU the loss is there to be read; on a GPU only log points look, to not wait.
 Result<void> Trainer::check_loss_on_host(const at::Tensor& loss) {
-  if (parts_.device.is_cuda()) {
+  if (parts_.context->device.is_cuda()) {
     return {};
   }
   shown_loss_ = loss.item<double>();

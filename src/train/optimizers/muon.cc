@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <string_view>
+#include <string>
 #include <utility>
 
 #include <torch/types.h>
@@ -105,20 +105,13 @@ class HiddenMatrices : public ForeachOptimizer {
   std::int64_t iterations_;
 };
 
-// Tables that are looked up, and what is added to them, by the names models give them.
-bool is_embedding(std::string_view name) {
-  return name.find("emb") != std::string_view::npos ||
-         name.find("wte.") != std::string_view::npos || name.find("wpe.") != std::string_view::npos;
-}
-
 bool is_hidden_matrix(const ParameterGroup& group, const std::string& name,
                       const at::Tensor& parameter) {
-  const bool is_head = !group.head.empty() && name.starts_with(group.head);
-  return parameter.dim() >= 2 && !is_head && !is_embedding(name);
+  return parameter.dim() >= 2 && !group.names.is_head(name) && !group.names.is_table(name);
 }
 
 // Hidden matrices (two dimensions or more; a convolution's weight is flattened to [out, rest]) by
-// Muon; vectors, embeddings (by name: emb, wte., wpe.) and the model's head by another optimizer.
+// Muon; vectors, tables and the model's head (WeightNames) by another optimizer.
 // One rate can serve both Muon and AdamW because Muon's is scaled by 0.2 * sqrt(max(rows, cols)) to
 // the size of AdamW's updates (adjust_lr_fn="match_rms_adamw" in PyTorch), unless matrices keep
 // their norm.

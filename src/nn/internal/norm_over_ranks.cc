@@ -1,21 +1,15 @@
-#include "nn/internal/batch_norm.h"
+#include "nn/internal/norm_over_ranks.h"
 
-#include <utility>
+#include <cstdint>
+#include <vector>
 
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/types.h>
-#include <torch/utils.h>
-
-#include "nn/norm_sync.h"
 
 namespace kedge::nn {
 namespace {
 
-SumOverRanks& installed_sum() {
-  static SumOverRanks sum;
-  return sum;
-}
-
+using device::SumOverRanks;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
@@ -31,33 +25,27 @@ at::Tensor widened(const at::Tensor& x) {
   return x.scalar_type() == at::kHalf || x.scalar_type() == at::kBFloat16 ? x.to(at::kFloat) : x;
 }
 
-// Statistics of the batch of all ranks.
-struct Moments {
-  at::Tensor mean;
-  at::Tensor variance;  // biased
-  at::Tensor count;     // [1], values a channel
-};
-
-// In two passes, because the difference of large sums would lose the variance.
-Moments moments_over_ranks(const at::Tensor& x_NCHW) {
+// Without y. In two passes, because the difference of large sums would lose the variance.
+NormedOverRanks moments_over_ranks(const SumOverRanks& sum, const at::Tensor& x_NCHW) {
   const std::int64_t channels = x_NCHW.size(1);
   const auto own = static_cast<double>(x_NCHW.numel() / channels);
   at::Tensor sums =
       torch::cat({x_NCHW.sum(kAllButChannels), torch::full({1}, own, x_NCHW.options())});
-  norm_sum()(sums);
+  sum(sums);
   const at::Tensor count = sums.slice(0, channels);
   at::Tensor mean = sums.slice(0, 0, channels) / count;
   at::Tensor squares = (x_NCHW - over_channels(mean)).square().sum(kAllButChannels);
-  norm_sum()(squares);
-  return {mean, squares / count, count};
+  sum(squares);
+  return {.y = {}, .mean = mean, .variance = squares / count, .count = count};
 }
 
 class NormOverRanks : public torch::autograd::Function<NormOverRanks> {
  public:
-  static variable_list forward(AutogradContext* context, const at::Tensor& input,
-                               const at::Tensor& weight, const at::Tensor& bias, double eps) {
+  static variable_list forward(AutogradContext* context, const SumOverRanks* sum,
+                               const at::Tensor& input, const at::Tensor& weight,
+                               const at::Tensor& bias, double eps) {
     const at::Tensor x = widened(input);
-    const Moments moments = moments_over_ranks(x);
+    const NormedOverRanks moments = moments_over_ranks(*sum, x);
     const at::Tensor inverse = (moments.variance + eps).rsqrt();
     const at::Tensor normal = (x - over_channels(moments.mean)) * over_channels(inverse);
     at::Tensor y = normal;
@@ -65,6 +53,7 @@ class NormOverRanks : public torch::autograd::Function<NormOverRanks> {
       y = normal * over_channels(weight) + over_channels(bias);
     }
     context->save_for_backward({normal, inverse, moments.count, weight});
+    context->saved_data["sum"] = reinterpret_cast<std::int64_t>(sum);
     return {y.to(input.scalar_type()), moments.mean, moments.variance, moments.count};
   }
 
@@ -78,13 +67,14 @@ class NormOverRanks : public torch::autograd::Function<NormOverRanks> {
     const at::Tensor sum_dy = dy.sum(kAllButChannels);
     const at::Tensor sum_dy_normal = (dy * normal).sum(kAllButChannels);
     at::Tensor sums = torch::cat({sum_dy, sum_dy_normal});
-    norm_sum()(sums);
+    const auto& sum = *reinterpret_cast<const SumOverRanks*>(context->saved_data["sum"].toInt());
+    sum(sums);
     const at::Tensor means = sums / saved[2];
     at::Tensor dx = dy - over_channels(means.slice(0, 0, channels)) -
                     normal * over_channels(means.slice(0, channels));
     dx = dx * over_channels(weight.defined() ? inverse * weight : inverse);
     // The weights' own gradients stay this rank's: they are summed with all others.
-    return {dx.to(gradients[0].scalar_type()),
+    return {at::Tensor(), dx.to(gradients[0].scalar_type()),
             weight.defined() ? sum_dy_normal.to(weight.scalar_type()) : at::Tensor(),
             weight.defined() ? sum_dy.to(weight.scalar_type()) : at::Tensor(), at::Tensor()};
   }
@@ -92,31 +82,10 @@ class NormOverRanks : public torch::autograd::Function<NormOverRanks> {
 
 }  // namespace
 
-void set_norm_sum(SumOverRanks sum) {
-  installed_sum() = std::move(sum);
-}
-
-const SumOverRanks& norm_sum() {
-  return installed_sum();
-}
-
-at::Tensor batch_norm(torch::nn::BatchNorm2dImpl& norm, const at::Tensor& input) {
-  if (!norm_sum() || !norm.is_training()) {
-    return norm.torch::nn::BatchNorm2dImpl::forward(input);
-  }
-  const variable_list results =
-      NormOverRanks::apply(input, norm.weight, norm.bias, norm.options.eps());
-  if (norm.options.track_running_stats()) {
-    const torch::NoGradGuard no_grad;
-    norm.num_batches_tracked += 1;
-    const double momentum = norm.options.momentum().value_or(
-        1.0 / static_cast<double>(norm.num_batches_tracked.item<std::int64_t>()));
-    const at::Tensor& count = results[3];
-    const at::Tensor unbiased = results[2] * (count / (count - 1).clamp_min(1));
-    norm.running_mean.lerp_(results[1].to(norm.running_mean.scalar_type()), momentum);
-    norm.running_var.lerp_(unbiased.to(norm.running_var.scalar_type()), momentum);
-  }
-  return results[0];
+NormedOverRanks norm_over_ranks(const SumOverRanks& sum, const at::Tensor& x,
+                                const at::Tensor& weight, const at::Tensor& bias, double eps) {
+  const variable_list results = NormOverRanks::apply(&sum, x, weight, bias, eps);
+  return {.y = results[0], .mean = results[1], .variance = results[2], .count = results[3]};
 }
 
 }  // namespace kedge::nn

@@ -1,5 +1,6 @@
-// Steps of a network that a device may do in one kernel instead of several. The models ask here;
-// without an answer they do the plain operations, which are the meaning of each step.
+// Steps of a network that a device may do in one kernel instead of several. Layers ask the FusedOps
+// of their context; without an answer they do the plain operations, which are the meaning of each
+// step.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +8,7 @@
 
 #include <ATen/core/Tensor.h>
 
-namespace kedge::nn {
+namespace kedge::device {
 
 enum class Activation : std::uint8_t { None, Relu, Gelu, GeluTanh };
 
@@ -28,14 +29,6 @@ struct NormStep {
   Activation activation = Activation::None;
   bool pool = false;  // the maximum of 2 x 2 fields
   bool is_training = true;
-};
-
-// y = gelu(conv2d(x, weight, bias)): fields of 2 x 2, one pixel apart, by weights that are not
-// trained.
-struct WhitenStep {
-  at::Tensor x;       // [N, C, H, W]
-  at::Tensor weight;  // [8 C, C, 2, 2]
-  at::Tensor bias;
 };
 
 // sum = x + delta (x where that is undefined) and normed = layer_norm(sum), for the products that
@@ -68,24 +61,30 @@ struct CrossEntropyStep {
   double label_smoothing = 0;
 };
 
+// Scores that have been judged, to be counted.
+struct ScoredStep {
+  at::Tensor scores;  // [N, classes]
+  at::Tensor labels;  // int64 [N]
+  at::Tensor loss;    // the batch's mean
+};
+
+// Asked from the thread that trains. Where it cannot do a step it answers with undefined tensors,
+// an empty list or false, and has changed nothing.
 class FusedOps {
  public:
   virtual ~FusedOps() = default;
 
-  // Each answers with undefined tensors where it cannot do the step.
   virtual at::Tensor norm(const NormStep& step) = 0;
-  virtual at::Tensor max_pool(const at::Tensor& x) = 0;      // of fields of 2 x 2
-  virtual at::Tensor max_of_image(const at::Tensor& x) = 0;  // [N, C] of [N, C, H, W]
-  virtual at::Tensor whiten(const WhitenStep& step) = 0;
+  virtual at::Tensor max_pool(const at::Tensor& x) = 0;  // of fields of 2 x 2
   virtual AddNormed add_norm(const AddNormStep& step) = 0;
   virtual at::Tensor linear(const LinearStep& step) = 0;
   // Its columns in three equal parts.
   virtual std::vector<at::Tensor> linear_thirds(const LinearStep& step) = 0;
   virtual at::Tensor cross_entropy(const CrossEntropyStep& step) = 0;
+
+  // sums [4] += loss * N, N, rows whose label has the highest score, rows where it is among the
+  // five highest (of more than five).
+  virtual bool count_hits(const ScoredStep& step, at::Tensor& sums) = 0;
 };
 
-// Who is asked from now on; null: nobody. Must outlive every model.
-void set_fused_ops(FusedOps* ops);
-FusedOps* fused_ops();
-
-}  // namespace kedge::nn
+}  // namespace kedge::device

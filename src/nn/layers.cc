@@ -1,0 +1,159 @@
+#include "nn/layers.h"
+
+#include <cmath>
+
+#include <torch/nn/init.h>
+#include <torch/types.h>
+#include <torch/utils.h>
+
+namespace kedge::nn {
+namespace {
+
+at::Tensor activated(const at::Tensor& x, Activation activation) {
+  switch (activation) {
+    case Activation::None:
+      return x;
+    case Activation::Relu:
+      return torch::relu(x);
+    case Activation::Gelu:
+      return torch::gelu(x);
+    case Activation::GeluTanh:
+      return torch::gelu(x, "tanh");
+  }
+  return x;
+}
+
+}  // namespace
+
+void Layer::set_mode(bool is_training) {
+  is_training_ = is_training;
+  for (const Inner& inner : layers_) {
+    inner.layer->set_mode(is_training);
+  }
+}
+
+void Layer::each_tensor(const VisitTensor& visit, const std::string& prefix) const {
+  for (const TensorSlot& slot : tensors_) {
+    visit(prefix + slot.name, *slot.tensor, slot.is_parameter);
+  }
+  for (const Inner& inner : layers_) {
+    inner.layer->each_tensor(visit, prefix + inner.name + ".");
+  }
+}
+
+void Layer::each_layer(const VisitLayer& visit, const std::string& prefix) {
+  for (const Inner& inner : layers_) {
+    visit(prefix + inner.name, *inner.layer);
+    inner.layer->each_layer(visit, prefix + inner.name + ".");
+  }
+}
+
+void Layer::convert_linears(const ConvertLinear& convert, const std::string& prefix) {
+  for (Inner& inner : layers_) {
+    if (inner.slot != nullptr) {
+      *inner.slot = convert(prefix + inner.name, *inner.slot);
+      inner.layer = *inner.slot;
+    } else {
+      inner.layer->convert_linears(convert, prefix + inner.name + ".");
+    }
+  }
+}
+
+void Layer::add_parameter(std::string name, at::Tensor& slot, const at::Tensor& value) {
+  slot = value;
+  slot.set_requires_grad(true);
+  tensors_.push_back({std::move(name), &slot, /*is_parameter=*/true});
+}
+
+void Layer::add_buffer(std::string name, at::Tensor& slot, const at::Tensor& value) {
+  slot = value;
+  tensors_.push_back({std::move(name), &slot, /*is_parameter=*/false});
+}
+
+void Layer::add_linear(std::string name, std::shared_ptr<Linear>& slot, std::int64_t in,
+                       std::int64_t out, bool has_bias) {
+  slot = std::make_shared<Linear>(making_, in, out, has_bias);
+  layers_.push_back({std::move(name), slot, &slot});
+}
+
+at::TensorOptions Layer::options() const {
+  return at::TensorOptions(at::kFloat).device(making_.has_memory ? at::kCPU : at::kMeta);
+}
+
+Linear::Linear(const Making& making, std::int64_t in, std::int64_t out, bool has_bias)
+    : Layer(making) {
+  add_parameter("weight", weight, torch::empty({out, in}, options()));
+  if (has_bias) {
+    add_parameter("bias", bias, torch::empty({out}, options()));
+  }
+  init_like_torch(weight, bias);
+}
+
+// For sequences: libtorch would add their bias in a step of its own.
+at::Tensor Linear::forward(const at::Tensor& x, Activation activation) {
+  if (context().fused != nullptr && is_training() && x.dim() > 2) {
+    const at::Tensor y =
+        context().fused->linear({.x = x, .weight = weight, .bias = bias, .activation = activation});
+    if (y.defined()) {
+      return y;
+    }
+  }
+  return activated(torch::linear(x, weight, bias), activation);
+}
+
+std::vector<at::Tensor> Linear::forward_thirds(const at::Tensor& x) {
+  if (context().fused != nullptr && is_training()) {
+    std::vector<at::Tensor> thirds =
+        context().fused->linear_thirds({.x = x, .weight = weight, .bias = bias});
+    if (!thirds.empty()) {
+      return thirds;
+    }
+  }
+  return torch::linear(x, weight, bias).chunk(3, -1);
+}
+
+LayerNorm::LayerNorm(const Making& making, std::int64_t width, double eps)
+    : Layer(making), eps_(eps) {
+  add_parameter("weight", weight, torch::ones({width}, options()));
+  add_parameter("bias", bias, torch::zeros({width}, options()));
+}
+
+at::Tensor LayerNorm::forward(const at::Tensor& x) {
+  return torch::layer_norm(x, weight.sizes(), weight, bias, eps_);
+}
+
+AddNormed LayerNorm::forward_sum(const at::Tensor& x, const at::Tensor& delta) {
+  if (context().fused != nullptr && is_training()) {
+    AddNormed fused = context().fused->add_norm(
+        {.x = x, .delta = delta, .weight = weight, .bias = bias, .eps = eps_});
+    if (fused.normed.defined()) {
+      return fused;
+    }
+  }
+  const at::Tensor sum = delta.defined() ? x + delta : x;
+  return {.sum = sum, .normed = forward(sum)};
+}
+
+Embedding::Embedding(const Making& making, std::int64_t rows, std::int64_t width) : Layer(making) {
+  add_parameter("weight", weight, torch::empty({rows, width}, options()));
+  torch::nn::init::normal_(weight);
+}
+
+at::Tensor Embedding::forward(const at::Tensor& indices) const {
+  return torch::embedding(weight, indices);
+}
+
+at::Tensor Dropout::forward(const at::Tensor& x) const {
+  return torch::dropout(x, probability_, is_training());
+}
+
+void init_like_torch(at::Tensor& weight, at::Tensor& bias) {
+  torch::nn::init::kaiming_uniform_(weight, std::sqrt(5.0));
+  if (bias.defined()) {
+    const double fan_in = static_cast<double>(weight.numel()) / static_cast<double>(weight.size(0));
+    const double bound = 1 / std::sqrt(fan_in);
+    torch::nn::init::uniform_(bias, -bound, bound);
+  }
+}
+
+}  // namespace kedge::nn

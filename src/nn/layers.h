@@ -1,0 +1,153 @@
+// Layers that models are made of. Each owns its forward pass: the plain operations, or what the
+// device's context does faster. A converter (nn/converter.h) puts others in their place: adapters,
+// quantised weights, weights that are split over ranks.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "device/context.h"
+
+namespace kedge::nn {
+
+using device::Activation;
+using device::AddNormed;
+
+// How a model's layers are made.
+struct Making {
+  device::ContextPtr context = std::make_shared<const device::Context>();  // never null
+  bool has_memory = true;  // false: on the meta device, until Model::allocate()
+};
+
+class Linear;
+
+// A part of a network with tensors of its own, other layers inside it, or both. It knows where they
+// are kept, so that they can be exchanged: a slot must be a member of the object that adds it.
+class Layer {
+ public:
+  explicit Layer(Making making) : making_(std::move(making)) {}
+
+  virtual ~Layer() = default;
+  Layer(const Layer&) = delete;
+  Layer& operator=(const Layer&) = delete;
+
+  bool is_training() const { return is_training_; }
+
+  // This layer and all inside it.
+  void set_mode(bool is_training);
+
+  // Each tensor with its name from here ("attn.c_proj.weight"): a layer's own come before those of
+  // the layers inside it, each in the order in which they were added.
+  using VisitTensor = std::function<void(const std::string& name, at::Tensor&, bool is_parameter)>;
+  void each_tensor(const VisitTensor& visit, const std::string& prefix = "") const;
+
+  // Each layer inside this one with its name from here, in the same order.
+  using VisitLayer = std::function<void(const std::string& name, Layer&)>;
+  void each_layer(const VisitLayer& visit, const std::string& prefix = "");
+
+  // What `convert` returns for a Linear inside this layer takes its place.
+  using ConvertLinear = std::function<std::shared_ptr<Linear>(const std::string& name,
+                                                              const std::shared_ptr<Linear>&)>;
+  void convert_linears(const ConvertLinear& convert, const std::string& prefix = "");
+
+ protected:
+  void add_parameter(std::string name, at::Tensor& slot, const at::Tensor& value);
+  void add_buffer(std::string name, at::Tensor& slot, const at::Tensor& value);
+
+  template <typename LayerType>
+  std::shared_ptr<LayerType> add_layer(std::string name, std::shared_ptr<LayerType> layer) {
+    layers_.push_back({std::move(name), layer, nullptr});
+    return layer;
+  }
+
+  // Makes a Linear that converters may exchange.
+  void add_linear(std::string name, std::shared_ptr<Linear>& slot, std::int64_t in,
+                  std::int64_t out, bool has_bias = true);
+
+  // Of a float tensor that is about to be made.
+  at::TensorOptions options() const;
+
+  const device::Context& context() const { return *making_.context; }
+
+  const Making& making() const { return making_; }
+
+ private:
+  struct TensorSlot {
+    std::string name;
+    at::Tensor* tensor;
+    bool is_parameter;
+  };
+
+  struct Inner {
+    std::string name;
+    std::shared_ptr<Layer> layer;
+    std::shared_ptr<Linear>* slot;  // null: it stays
+  };
+
+  Making making_;
+  bool is_training_ = true;
+  std::vector<TensorSlot> tensors_;
+  std::vector<Inner> layers_;
+};
+
+// activation(x weight^T + bias), with torch.nn.Linear's initial weights.
+class Linear : public Layer {
+ public:
+  Linear(const Making& making, std::int64_t in, std::int64_t out, bool has_bias = true);
+
+  virtual at::Tensor forward(const at::Tensor& x, Activation activation = Activation::None);
+
+  // The result's columns in three equal parts, as attention wants them.
+  virtual std::vector<at::Tensor> forward_thirds(const at::Tensor& x);
+
+  at::Tensor weight;  // [out, in]
+  at::Tensor bias;    // [out], or undefined
+};
+
+class LayerNorm : public Layer {
+ public:
+  LayerNorm(const Making& making, std::int64_t width, double eps = 1e-5);
+
+  at::Tensor forward(const at::Tensor& x);
+
+  // x + delta (x where that is undefined), and its normalisation.
+  AddNormed forward_sum(const at::Tensor& x, const at::Tensor& delta);
+
+  at::Tensor weight;
+  at::Tensor bias;
+
+ private:
+  double eps_;
+};
+
+// Rows of a table, by number.
+class Embedding : public Layer {
+ public:
+  Embedding(const Making& making, std::int64_t rows, std::int64_t width);
+
+  at::Tensor forward(const at::Tensor& indices) const;
+
+  at::Tensor weight;  // [rows, width]
+};
+
+// x with random values left out in training, the rest scaled up.
+class Dropout : public Layer {
+ public:
+  Dropout(const Making& making, double probability) : Layer(making), probability_(probability) {}
+
+  at::Tensor forward(const at::Tensor& x) const;
+
+ private:
+  double probability_;
+};
+
+// torch.nn's initial values for the weights of Linear and convolutions.
+void init_like_torch(at::Tensor& weight, at::Tensor& bias);
+
+}  // namespace kedge::nn
