@@ -96,9 +96,10 @@ std::string_view name_of(RankPhase phase) {
 }
 
 std::string_view name_of(Collective collective) {
-  constexpr std::array<std::string_view, 7> kNames = {
-      "none",    "all-reduce of gradients", "all-reduce", "broadcast", "all-gather",
-      "barrier", "all-reduce of batch norm"};
+  constexpr std::array<std::string_view, 11> kNames = {
+      "none",    "all-reduce of gradients",  "all-reduce",     "broadcast",  "all-gather",
+      "barrier", "all-reduce of batch norm", "reduce-scatter", "all-to-all", "send",
+      "receive"};
   return kNames[static_cast<std::size_t>(collective) % kNames.size()];
 }
 

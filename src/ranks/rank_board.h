@@ -36,7 +36,11 @@ enum class Collective : std::uint32_t {
   Broadcast,
   AllGather,
   Barrier,
-  Norm
+  Norm,
+  ReduceScatter,
+  AllToAll,
+  Send,
+  Receive
 };
 
 std::string_view name_of(Collective collective);

@@ -1,5 +1,6 @@
 #include "ranks/rank_report.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -42,6 +43,18 @@ TEST(RankReport, names_the_rank_that_others_wait_for_in_an_exchange) {
 TEST(RankReport, names_the_rank_that_has_begun_fewer_collectives) {
   const std::vector<RankView> views = {waiting(0, 9), waiting(1, 8), waiting(2, 9)};
   EXPECT_THAT(find_culprits(views), ElementsAre(1));
+}
+
+TEST(RankReport, names_what_each_rank_waits_in) {
+  std::vector<RankView> views(4, waiting(0, 9));
+  views[0].collective = Collective::ReduceScatter;
+  views[1].collective = Collective::AllToAll;
+  views[2].collective = Collective::Send;
+  views[3].collective = Collective::Receive;
+  const std::string text = render_hang(views);
+  for (const char* name : {"reduce-scatter", "all-to-all", "send", "receive"}) {
+    EXPECT_THAT(text, HasSubstr(fmt::format("collective 9: {}", name)));
+  }
 }
 
 TEST(RankReport, accuses_nobody_where_all_wait_alike) {
