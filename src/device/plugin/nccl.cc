@@ -28,7 +28,6 @@ struct NcclId {
 
 constexpr int kSuccess = 0;
 constexpr int kInProgress = 7;
-constexpr int kSum = 0;
 
 struct Nccl {
   int (*version)(int*);
@@ -38,7 +37,13 @@ struct Nccl {
                     cudaStream_t);
   int (*broadcast)(const void*, void*, std::size_t count, int type, int root, NcclComm,
                    cudaStream_t);
-  int (*all_gather)(const void*, void*, std::size_t count, int type, NcclComm, cudaStream_t);
+  int (*reduce_scatter)(const void*, void*, std::size_t output_count, int type, int operation,
+                        NcclComm, cudaStream_t);
+  int (*all_gather)(const void*, void*, std::size_t input_count, int type, NcclComm, cudaStream_t);
+  int (*send)(const void*, std::size_t count, int type, int to, NcclComm, cudaStream_t);
+  int (*receive)(void*, std::size_t count, int type, int from, NcclComm, cudaStream_t);
+  int (*begin_group)();
+  int (*end_group)();
   int (*async_error)(NcclComm, int*);
   int (*abort)(NcclComm);
   int (*destroy)(NcclComm);
@@ -53,7 +58,12 @@ Result<Nccl> open_nccl() {
       !find_symbol(library, "ncclCommInitRank", nccl.join) ||
       !find_symbol(library, "ncclAllReduce", nccl.all_reduce) ||
       !find_symbol(library, "ncclBroadcast", nccl.broadcast) ||
+      !find_symbol(library, "ncclReduceScatter", nccl.reduce_scatter) ||
       !find_symbol(library, "ncclAllGather", nccl.all_gather) ||
+      !find_symbol(library, "ncclSend", nccl.send) ||
+      !find_symbol(library, "ncclRecv", nccl.receive) ||
+      !find_symbol(library, "ncclGroupStart", nccl.begin_group) ||
+      !find_symbol(library, "ncclGroupEnd", nccl.end_group) ||
       !find_symbol(library, "ncclCommGetAsyncError", nccl.async_error) ||
       !find_symbol(library, "ncclCommAbort", nccl.abort) ||
       !find_symbol(library, "ncclCommDestroy", nccl.destroy) ||
@@ -86,6 +96,11 @@ int type_of(at::ScalarType type) {
     default:
       TORCH_CHECK(false, "NCCL has no type for ", type);
   }
+}
+
+// ncclRedOp_t
+int operation_of(Reduce reduce) {
+  return reduce == Reduce::Max ? 2 : 0;
 }
 
 // A point in a stream's work. Not libtorch's: its header needs those of cuBLAS and more.
@@ -142,25 +157,54 @@ class NcclGroup : public DeviceGroup {
     }
   }
 
-  std::unique_ptr<DeviceWork> all_reduce(const at::Tensor& tensor) override {
-    return enqueue(tensor, [&](cudaStream_t stream) {
+  std::unique_ptr<DeviceWork> all_reduce(const at::Tensor& tensor, Reduce reduce) override {
+    return enqueue({tensor}, [&](cudaStream_t stream) {
       return nccl_.all_reduce(tensor.const_data_ptr(), tensor.mutable_data_ptr(), count(tensor),
-                              type_of(tensor.scalar_type()), kSum, comm_, stream);
+                              type_of(tensor.scalar_type()), operation_of(reduce), comm_, stream);
     });
   }
 
   std::unique_ptr<DeviceWork> broadcast(const at::Tensor& tensor, int root) override {
-    return enqueue(tensor, [&](cudaStream_t stream) {
+    return enqueue({tensor}, [&](cudaStream_t stream) {
       return nccl_.broadcast(tensor.const_data_ptr(), tensor.mutable_data_ptr(), count(tensor),
                              type_of(tensor.scalar_type()), root, comm_, stream);
     });
   }
 
-  std::unique_ptr<DeviceWork> all_gather(const at::Tensor& tensor, const at::Tensor& all) override {
-    TORCH_CHECK(tensor.is_contiguous() && all.is_contiguous(), "NCCL gathers whole tensors");
-    return enqueue(tensor, [&](cudaStream_t stream) {
-      return nccl_.all_gather(tensor.const_data_ptr(), all.mutable_data_ptr(), count(tensor),
-                              type_of(tensor.scalar_type()), comm_, stream);
+  std::unique_ptr<DeviceWork> reduce_scatter(const at::Tensor& output, const at::Tensor& input,
+                                             Reduce reduce) override {
+    return enqueue({output, input}, [&](cudaStream_t stream) {
+      return nccl_.reduce_scatter(input.const_data_ptr(), output.mutable_data_ptr(), count(output),
+                                  type_of(input.scalar_type()), operation_of(reduce), comm_,
+                                  stream);
+    });
+  }
+
+  std::unique_ptr<DeviceWork> all_gather(const at::Tensor& output,
+                                         const at::Tensor& input) override {
+    return enqueue({output, input}, [&](cudaStream_t stream) {
+      return nccl_.all_gather(input.const_data_ptr(), output.mutable_data_ptr(), count(input),
+                              type_of(input.scalar_type()), comm_, stream);
+    });
+  }
+
+  std::unique_ptr<DeviceWork> all_to_all(const at::Tensor& output, const at::Tensor& input,
+                                         const Pieces& pieces) override {
+    return enqueue({output, input},
+                   [&](cudaStream_t stream) { return exchange(output, input, pieces, stream); });
+  }
+
+  std::unique_ptr<DeviceWork> send(const at::Tensor& tensor, int to) override {
+    return enqueue({tensor}, [&](cudaStream_t stream) {
+      return nccl_.send(tensor.const_data_ptr(), count(tensor), type_of(tensor.scalar_type()), to,
+                        comm_, stream);
+    });
+  }
+
+  std::unique_ptr<DeviceWork> receive(const at::Tensor& tensor, int from) override {
+    return enqueue({tensor}, [&](cudaStream_t stream) {
+      return nccl_.receive(tensor.mutable_data_ptr(), count(tensor), type_of(tensor.scalar_type()),
+                           from, comm_, stream);
     });
   }
 
@@ -169,10 +213,37 @@ class NcclGroup : public DeviceGroup {
     return static_cast<std::size_t>(tensor.numel());
   }
 
+  // NCCL has no all-to-all of its own: all sends and receives as one operation. Empty messages
+  // would make ranks wait for each other.
+  int exchange(const at::Tensor& output, const at::Tensor& input, const Pieces& pieces,
+               cudaStream_t stream) {
+    const int type = type_of(input.scalar_type());
+    const auto bytes = static_cast<std::int64_t>(input.element_size());
+    const char* from = static_cast<const char*>(input.const_data_ptr());
+    char* to = static_cast<char*>(output.mutable_data_ptr());
+    int code = nccl_.begin_group();
+    for (std::size_t i = 0; i < pieces.input.size() && code == kSuccess; ++i) {
+      const int rank = static_cast<int>(i);
+      if (const auto length = static_cast<std::size_t>(pieces.input[i]); length > 0) {
+        code = nccl_.send(from, length, type, rank, comm_, stream);
+      }
+      if (const auto length = static_cast<std::size_t>(pieces.output[i]);
+          length > 0 && code == kSuccess) {
+        code = nccl_.receive(to, length, type, rank, comm_, stream);
+      }
+      from += pieces.input[i] * bytes;
+      to += pieces.output[i] * bytes;
+    }
+    const int end_code = nccl_.end_group();
+    return code == kSuccess ? end_code : code;
+  }
+
   // After all that the current stream has been asked for.
-  std::unique_ptr<DeviceWork> enqueue(const at::Tensor& tensor,
+  std::unique_ptr<DeviceWork> enqueue(at::TensorList tensors,
                                       const std::function<int(cudaStream_t)>& call) {
-    TORCH_CHECK(tensor.is_non_overlapping_and_dense(), "NCCL takes dense tensors");
+    for (const at::Tensor& tensor : tensors) {
+      TORCH_CHECK(tensor.is_non_overlapping_and_dense(), "NCCL takes dense tensors");
+    }
     TORCH_CHECK(!is_aborted_, "NCCL: ", nccl_.error_text(async_error_));
     StreamPoint(c10::cuda::getCurrentCUDAStream().stream()).hold(stream_.stream());
     const int code = call(stream_.stream());
