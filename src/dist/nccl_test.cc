@@ -54,6 +54,23 @@ TEST_F(NcclOnGpu, sums_shares_and_gathers_what_is_on_the_device) {
   }
 }
 
+TEST_F(NcclOnGpu, exchanges_pieces_with_itself) {
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16, at::kLong}) {
+    const at::Tensor values = torch::arange(12, on_gpu_.dtype(type)).view({4, 3});
+    const at::Tensor piece = torch::empty_like(values);
+    group_->reduce_scatter(piece, values);
+    EXPECT_TRUE(piece.equal(values)) << type;
+    group_->reduce_scatter(piece.zero_(), values, Reduce::Max);
+    EXPECT_TRUE(piece.equal(values)) << type;
+    group_->all_gather_into(piece.zero_(), values);
+    EXPECT_TRUE(piece.equal(values)) << type;
+    group_->all_to_all(piece.zero_(), values);
+    EXPECT_TRUE(piece.equal(values)) << type;
+    group_->all_reduce_max(piece);
+    EXPECT_TRUE(piece.equal(values)) << type;
+  }
+}
+
 TEST_F(NcclOnGpu, what_is_on_the_host_goes_over_gloo) {
   at::Tensor values = torch::arange(10);
   group_->all_reduce_sum(values);
@@ -86,6 +103,23 @@ TEST_F(NcclOnGpu, a_sum_can_be_part_of_a_captured_step) {
   graph->replay();
   graph->replay();
   EXPECT_TRUE(values.equal(torch::full({100}, 15.0, on_gpu_)));  // (3 * 2 + 1) * 2 + 1
+}
+
+TEST_F(NcclOnGpu, a_scatter_beside_a_gather_can_be_part_of_a_captured_step) {
+  at::Tensor values = torch::ones({100}, on_gpu_);
+  const at::Tensor pieces = torch::zeros({100}, on_gpu_);
+  const at::Tensor gathered = torch::zeros({100}, on_gpu_);
+  const auto work = [&] {
+    const auto one = group_->start_reduce_scatter(pieces, values);
+    const auto two = group_->start_all_gather_into(gathered, values);
+    one->wait();
+    two->wait();
+    values.copy_(pieces + gathered);
+  };
+  work();
+  const auto graph = device::plugin()->capture(work);
+  graph->replay();
+  EXPECT_TRUE(values.equal(torch::full({100}, 4.0, on_gpu_)));
 }
 
 TEST(Nccl, who_has_no_gpu_is_told_so) {

@@ -1,6 +1,15 @@
 // ProcessGroup is how the ranks of one training talk. The loop always has one; alone, its size
-// is 1 and every call returns at once. It knows tensors, never models or data. Every rank makes the
-// same calls in the same order; what goes wrong between them is thrown as PeerError.
+// is 1 and every call returns at once. It knows tensors, never models or data.
+//
+// Every rank of a group makes the same calls in the same order, with tensors of the same type, on
+// one thread at a time. Each call has two forms: start_x() returns at once, and what it was given
+// belongs to the Work until wait() has returned; x() starts and waits. Another rank that is gone or
+// does not take part in time is thrown as PeerError, by either or by wait(); tensors that do not
+// fit are c10::Error, thrown before anything travels.
+//
+// Host tensors go over Gloo. Those of GPUs go over NCCL where it was agreed on, and through the
+// host otherwise; over NCCL wait() makes the current stream wait, not the host, and the first call
+// of a group waits until all its ranks have made one.
 #pragma once
 
 #include <chrono>
@@ -13,9 +22,13 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "device/device_group.h"
 #include "ranks/rank_board.h"
 
 namespace kedge::dist {
+
+using device::Pieces;
+using device::Reduce;
 
 // Another rank is gone, or did not take part in time.
 class PeerError : public std::runtime_error {
@@ -23,7 +36,7 @@ class PeerError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// A collective under way. The tensor belongs to it until wait() has returned.
+// A call under way. Destroying it without wait() leaves open whether it was done.
 class Work {
  public:
   virtual ~Work() = default;
@@ -61,25 +74,98 @@ class ProcessGroup {
   // Whether sums of tensors on the device can be part of a captured step.
   virtual bool can_capture() const { return false; }
 
-  // Sums `tensor` over all ranks, in place.
-  virtual void all_reduce_sum(at::Tensor& tensor) = 0;
+  // `tensor` becomes the sum, or the largest, of all ranks', element by element. Dense, in one
+  // memory order on all ranks. `what` is for reports.
+  std::unique_ptr<Work> start_all_reduce(const at::Tensor& tensor,
+                                         ranks::Collective what = ranks::Collective::AllReduce,
+                                         Reduce reduce = Reduce::Sum);
 
-  // The same, beside what the caller does until it waits. `what` is for reports.
-  virtual std::unique_ptr<Work> start_all_reduce(const at::Tensor& tensor,
-                                                 ranks::Collective what) = 0;
+  void all_reduce_sum(const at::Tensor& tensor) { finish(start_all_reduce(tensor)); }
 
-  // Every rank's `tensor` becomes that of `root`.
-  virtual void broadcast(at::Tensor& tensor, std::int64_t root = 0) = 0;
+  void all_reduce_max(const at::Tensor& tensor) {
+    finish(start_all_reduce(tensor, ranks::Collective::AllReduce, Reduce::Max));
+  }
 
-  // [size, ...]: the tensors of all ranks, which have one shape and type.
-  virtual at::Tensor all_gather(const at::Tensor& tensor) = 0;
+  // Every rank's `tensor` becomes that of `root`. Dense, in one memory order on all ranks.
+  std::unique_ptr<Work> start_broadcast(const at::Tensor& tensor, std::int64_t root = 0);
+
+  void broadcast(const at::Tensor& tensor, std::int64_t root = 0) {
+    finish(start_broadcast(tensor, root));
+  }
+
+  // The calls below take contiguous tensors.
+
+  // `output` becomes the reduction of this rank's piece: `input` is cut into size() equal ones, one
+  // behind the other. `output` may be that piece of `input`.
+  std::unique_ptr<Work> start_reduce_scatter(const at::Tensor& output, const at::Tensor& input,
+                                             Reduce reduce = Reduce::Sum);
+
+  void reduce_scatter(const at::Tensor& output, const at::Tensor& input,
+                      Reduce reduce = Reduce::Sum) {
+    finish(start_reduce_scatter(output, input, reduce));
+  }
+
+  // `output` becomes the `input` of all ranks, one behind the other. `input` may be this rank's
+  // piece of `output`.
+  std::unique_ptr<Work> start_all_gather_into(const at::Tensor& output, const at::Tensor& input);
+
+  void all_gather_into(const at::Tensor& output, const at::Tensor& input) {
+    finish(start_all_gather_into(output, input));
+  }
+
+  // The same as a new tensor, [size, ...]. `tensor` need not be contiguous.
+  at::Tensor all_gather(const at::Tensor& tensor);
+
+  // `input` is cut into one piece for each rank; `output` becomes the pieces that all ranks have
+  // for this one, in order of the ranks. The tensors share no memory. `rows` are the pieces'
+  // lengths in dimension 0, which may be 0; an empty list means equal ones. What one rank sends to
+  // another and what that one expects must be the same number.
+  std::unique_ptr<Work> start_all_to_all(const at::Tensor& output, const at::Tensor& input,
+                                         const Pieces& rows = {});
+
+  void all_to_all(const at::Tensor& output, const at::Tensor& input, const Pieces& rows = {}) {
+    finish(start_all_to_all(output, input, rows));
+  }
+
+  // From one rank to another, which receives into a tensor of the same size and type, in the order
+  // of sending. Over NCCL two ranks that both send before they receive wait for ever: one of them
+  // receives first, or both use all_to_all.
+  std::unique_ptr<Work> start_send(const at::Tensor& tensor, std::int64_t to);
+  std::unique_ptr<Work> start_receive(const at::Tensor& tensor, std::int64_t from);
+
+  void send(const at::Tensor& tensor, std::int64_t to) { finish(start_send(tensor, to)); }
+
+  void receive(const at::Tensor& tensor, std::int64_t from) { finish(start_receive(tensor, from)); }
 
   virtual void barrier() = 0;
 
   // A group of the same ranks, over connections of its own: its calls need no order with these.
   virtual std::unique_ptr<ProcessGroup> make_twin(const std::string& name) = 0;
 
+  // A group of the ranks that give the same `color`, in their order here, over connections of its
+  // own. Every rank calls it, and waits only for those of its color. It may outlive this group.
+  virtual std::unique_ptr<ProcessGroup> make_subgroup(std::int64_t color) = 0;
+
   virtual std::unique_ptr<Mailbox> open_mailbox() = 0;
+
+ protected:
+  // Waits; the board shows that this rank does.
+  static void finish(std::unique_ptr<Work> work);
+
+ private:
+  // What a kind of group implements, for tensors that have been found to fit. `what` of a transfer
+  // is Send or Receive; no list of `rows` is empty.
+  virtual std::unique_ptr<Work> do_all_reduce(const at::Tensor& tensor, ranks::Collective what,
+                                              Reduce reduce) = 0;
+  virtual std::unique_ptr<Work> do_broadcast(const at::Tensor& tensor, int root) = 0;
+  virtual std::unique_ptr<Work> do_reduce_scatter(const at::Tensor& output, const at::Tensor& input,
+                                                  Reduce reduce) = 0;
+  virtual std::unique_ptr<Work> do_all_gather(const at::Tensor& output,
+                                              const at::Tensor& input) = 0;
+  virtual std::unique_ptr<Work> do_all_to_all(const at::Tensor& output, const at::Tensor& input,
+                                              const Pieces& rows) = 0;
+  virtual std::unique_ptr<Work> do_transfer(const at::Tensor& tensor, int peer,
+                                            ranks::Collective what) = 0;
 };
 
 // Rank 0's text, on every rank.

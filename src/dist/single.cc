@@ -32,24 +32,54 @@ class SingleProcessGroup : public ProcessGroup {
 
   std::int64_t size() const override { return 1; }
 
-  void all_reduce_sum(at::Tensor& /*tensor*/) override {}
-
-  std::unique_ptr<Work> start_all_reduce(const at::Tensor& /*tensor*/,
-                                         ranks::Collective /*what*/) override {
-    return std::make_unique<DoneWork>();
-  }
-
-  void broadcast(at::Tensor& /*tensor*/, std::int64_t /*root*/) override {}
-
-  at::Tensor all_gather(const at::Tensor& tensor) override { return tensor.unsqueeze(0); }
-
   void barrier() override {}
 
   std::unique_ptr<ProcessGroup> make_twin(const std::string& /*name*/) override {
     return std::make_unique<SingleProcessGroup>();
   }
 
+  std::unique_ptr<ProcessGroup> make_subgroup(std::int64_t /*color*/) override {
+    return std::make_unique<SingleProcessGroup>();
+  }
+
   std::unique_ptr<Mailbox> open_mailbox() override { return std::make_unique<OwnMailbox>(); }
+
+ private:
+  // What a tensor of one rank becomes is what it is.
+  static std::unique_ptr<Work> keep() { return std::make_unique<DoneWork>(); }
+
+  static std::unique_ptr<Work> copy(const at::Tensor& output, const at::Tensor& input) {
+    output.view(-1).copy_(input.view(-1));
+    return keep();
+  }
+
+  std::unique_ptr<Work> do_all_reduce(const at::Tensor& /*tensor*/, ranks::Collective /*what*/,
+                                      Reduce /*reduce*/) override {
+    return keep();
+  }
+
+  std::unique_ptr<Work> do_broadcast(const at::Tensor& /*tensor*/, int /*root*/) override {
+    return keep();
+  }
+
+  std::unique_ptr<Work> do_reduce_scatter(const at::Tensor& output, const at::Tensor& input,
+                                          Reduce /*reduce*/) override {
+    return copy(output, input);
+  }
+
+  std::unique_ptr<Work> do_all_gather(const at::Tensor& output, const at::Tensor& input) override {
+    return copy(output, input);
+  }
+
+  std::unique_ptr<Work> do_all_to_all(const at::Tensor& output, const at::Tensor& input,
+                                      const Pieces& /*rows*/) override {
+    return copy(output, input);
+  }
+
+  std::unique_ptr<Work> do_transfer(const at::Tensor& /*tensor*/, int /*peer*/,
+                                    ranks::Collective /*what*/) override {
+    TORCH_CHECK(false, "one rank has no other to exchange with");
+  }
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <stdexcept>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -21,26 +22,23 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Counts a collective on the board, and turns what Gloo throws into PeerError.
-template <typename Action>
-auto run_collective(ranks::Collective what, Action&& action) {
-  ranks::RankSlot& slot = ranks::own_slot();
-  slot.collective.store(what, std::memory_order_relaxed);
-  slot.collectives.fetch_add(1, std::memory_order_relaxed);
-  slot.beat_ms.store(ranks::monotonic_ms(), std::memory_order_relaxed);
-  try {
-    return action();
-  } catch (const std::exception& error) {
-    throw PeerError(fmt::format("another rank is gone or hangs: the {} failed: {}",
-                                ranks::name_of(what), first_line(error)));
-  }
+// Of whatever c10d or NCCL throws.
+PeerError peer_error(std::string_view what, const std::exception& error) {
+  return PeerError(
+      fmt::format("another rank is gone or hangs: the {} failed: {}", what, first_line(error)));
 }
 
-// While a rank waits in one, the board says so.
-class Waiting {
- private:
-  ranks::TimedPhase phase_{ranks::RankPhase::InCollective, ranks::own_slot().collective_us};
-};
+// Transfers do not count: the report of a hang compares what all ranks have done equally often.
+bool is_counted(ranks::Collective what) {
+  return what != ranks::Collective::Send && what != ranks::Collective::Receive;
+}
+
+void show_begin(ranks::Collective what) {
+  ranks::RankSlot& slot = ranks::own_slot();
+  slot.collective.store(what, std::memory_order_relaxed);
+  slot.collectives.fetch_add(is_counted(what) ? 1 : 0, std::memory_order_relaxed);
+  slot.beat_ms.store(ranks::monotonic_ms(), std::memory_order_relaxed);
+}
 
 // Of c10d, or of the GPUs: both have a wait().
 template <typename Pointer>
@@ -52,10 +50,10 @@ class BackendWork : public Work {
     try {
       work_->wait();
     } catch (const std::exception& error) {
-      throw PeerError(fmt::format("another rank is gone or hangs: the {} failed: {}",
-                                  ranks::name_of(what_), first_line(error)));
+      throw peer_error(ranks::name_of(what_), error);
     }
-    ranks::own_slot().finished_collectives.fetch_add(1, std::memory_order_relaxed);
+    ranks::own_slot().finished_collectives.fetch_add(is_counted(what_) ? 1 : 0,
+                                                     std::memory_order_relaxed);
   }
 
  private:
@@ -66,6 +64,27 @@ class BackendWork : public Work {
 template <typename Pointer>
 std::unique_ptr<Work> wrap(Pointer work, ranks::Collective what) {
   return std::make_unique<BackendWork<Pointer>>(std::move(work), what);
+}
+
+// Gloo receives into the host's memory only.
+class ReceiveThroughHost : public Work {
+ public:
+  ReceiveThroughHost(std::unique_ptr<Work> work, at::Tensor host, at::Tensor tensor)
+      : work_(std::move(work)), host_(std::move(host)), tensor_(std::move(tensor)) {}
+
+  void wait() override {
+    work_->wait();
+    tensor_.copy_(host_);
+  }
+
+ private:
+  std::unique_ptr<Work> work_;
+  at::Tensor host_;
+  at::Tensor tensor_;
+};
+
+c10d::ReduceOp operation_of(Reduce reduce) {
+  return reduce == Reduce::Max ? c10d::ReduceOp::MAX : c10d::ReduceOp::SUM;
 }
 
 class StoreMailbox : public Mailbox {
@@ -124,61 +143,32 @@ class BackendGroup : public ProcessGroup {
 
   bool can_capture() const override { return origin_.has_nccl; }
 
-  void all_reduce_sum(at::Tensor& tensor) override {
-    const Waiting waiting;
-    start_all_reduce(tensor, ranks::Collective::AllReduce)->wait();
-  }
-
-  std::unique_ptr<Work> start_all_reduce(const at::Tensor& tensor,
-                                         ranks::Collective what) override {
-    return run_collective(what, [&] {
-      if (device::DeviceGroup* gpus = gpus_for(tensor)) {
-        return wrap(gpus->all_reduce(tensor), what);
-      }
-      std::vector<at::Tensor> tensors = {tensor};
-      return wrap(gloo_->allreduce(tensors), what);
-    });
-  }
-
-  void broadcast(at::Tensor& tensor, std::int64_t root) override {
-    const Waiting waiting;
-    constexpr auto kWhat = ranks::Collective::Broadcast;
-    run_collective(kWhat, [&] {
-      if (device::DeviceGroup* gpus = gpus_for(tensor)) {
-        return wrap(gpus->broadcast(tensor, static_cast<int>(root)), kWhat);
-      }
-      std::vector<at::Tensor> tensors = {tensor};
-      c10d::BroadcastOptions options;
-      options.rootRank = root;
-      return wrap(gloo_->broadcast(tensors, options), kWhat);
-    })->wait();
-  }
-
-  at::Tensor all_gather(const at::Tensor& tensor) override {
-    const Waiting waiting;
-    constexpr auto kWhat = ranks::Collective::AllGather;
-    std::vector<std::int64_t> shape = tensor.sizes().vec();
-    shape.insert(shape.begin(), origin_.size);
-    at::Tensor all = torch::empty(shape, tensor.options());
-    std::vector<std::vector<at::Tensor>> rows = {all.unbind()};
-    run_collective(kWhat, [&] {
-      if (device::DeviceGroup* gpus = gpus_for(tensor)) {
-        return wrap(gpus->all_gather(tensor.contiguous(), all), kWhat);
-      }
-      std::vector<at::Tensor> inputs = {tensor};
-      return wrap(gloo_->allgather(rows, inputs), kWhat);
-    })->wait();
-    return all;
-  }
-
   void barrier() override {
-    const Waiting waiting;
     constexpr auto kWhat = ranks::Collective::Barrier;
-    run_collective(kWhat, [&] { return wrap(gloo_->barrier(), kWhat); })->wait();
+    finish(start(kWhat, [&] { return wrap(gloo_->barrier(), kWhat); }));
   }
 
   std::unique_ptr<ProcessGroup> make_twin(const std::string& name) override {
-    return std::make_unique<BackendGroup>(origin_, name);
+    return join(origin_, name);
+  }
+
+  std::unique_ptr<ProcessGroup> make_subgroup(std::int64_t color) override {
+    const at::Tensor colors = all_gather(torch::tensor({color}, torch::kInt64));
+    Origin origin = origin_;
+    origin.size = 0;
+    for (int rank = 0; rank < origin_.size; ++rank) {
+      if (rank == origin_.rank) {
+        origin.rank = origin.size;
+      }
+      origin.size += colors[rank].item<std::int64_t>() == color ? 1 : 0;
+    }
+    // All ranks have counted as many.
+    const std::string prefix = fmt::format("{}/subgroup{}/{}", name_, subgroups_++, color);
+    if (origin.size == 1) {
+      return make_single_process_group();
+    }
+    origin.store = c10::make_intrusive<c10d::PrefixStore>(prefix, origin_.store);
+    return join(origin, "main");
   }
 
   std::unique_ptr<Mailbox> open_mailbox() override {
@@ -187,6 +177,128 @@ class BackendGroup : public ProcessGroup {
   }
 
  private:
+  static std::unique_ptr<ProcessGroup> join(const Origin& origin, const std::string& name) {
+    try {
+      return std::make_unique<BackendGroup>(origin, name);
+    } catch (const std::exception& error) {
+      throw peer_error(fmt::format("meeting of the group '{}'", name), error);
+    }
+  }
+
+  // `begin` hands the work to a backend.
+  template <typename Begin>
+  static std::unique_ptr<Work> start(ranks::Collective what, Begin&& begin) {
+    show_begin(what);
+    try {
+      return begin();
+    } catch (const std::exception& error) {
+      throw peer_error(ranks::name_of(what), error);
+    }
+  }
+
+  std::unique_ptr<Work> do_all_reduce(const at::Tensor& tensor, ranks::Collective what,
+                                      Reduce reduce) override {
+    return start(what, [&] {
+      if (device::DeviceGroup* gpus = gpus_for(tensor)) {
+        return wrap(gpus->all_reduce(tensor, reduce), what);
+      }
+      std::vector<at::Tensor> tensors = {tensor};
+      c10d::AllreduceOptions options;
+      options.reduceOp = operation_of(reduce);
+      return wrap(gloo_->allreduce(tensors, options), what);
+    });
+  }
+
+  std::unique_ptr<Work> do_broadcast(const at::Tensor& tensor, int root) override {
+    constexpr auto kWhat = ranks::Collective::Broadcast;
+    return start(kWhat, [&] {
+      if (device::DeviceGroup* gpus = gpus_for(tensor)) {
+        return wrap(gpus->broadcast(tensor, root), kWhat);
+      }
+      std::vector<at::Tensor> tensors = {tensor};
+      c10d::BroadcastOptions options;
+      options.rootRank = root;
+      return wrap(gloo_->broadcast(tensors, options), kWhat);
+    });
+  }
+
+  // c10d's over Gloo is an all-reduce of a copy, of which wait() takes the piece.
+  std::unique_ptr<Work> do_reduce_scatter(const at::Tensor& output, const at::Tensor& input,
+                                          Reduce reduce) override {
+    constexpr auto kWhat = ranks::Collective::ReduceScatter;
+    return start(kWhat, [&] {
+      if (device::DeviceGroup* gpus = gpus_for(input)) {
+        return wrap(gpus->reduce_scatter(output, input, reduce), kWhat);
+      }
+      at::Tensor piece = output.view(-1);
+      at::Tensor whole = input.view(-1);
+      c10d::ReduceScatterOptions options;
+      options.reduceOp = operation_of(reduce);
+      return wrap(gloo_->_reduce_scatter_base(piece, whole, options), kWhat);
+    });
+  }
+
+  // c10d's over Gloo gathers into memory of its own and copies from there.
+  std::unique_ptr<Work> do_all_gather(const at::Tensor& output, const at::Tensor& input) override {
+    constexpr auto kWhat = ranks::Collective::AllGather;
+    return start(kWhat, [&] {
+      if (device::DeviceGroup* gpus = gpus_for(input)) {
+        return wrap(gpus->all_gather(output, input), kWhat);
+      }
+      std::vector<std::vector<at::Tensor>> pieces = {
+          output.view({origin_.size, input.numel()}).unbind()};
+      std::vector<at::Tensor> inputs = {input.view(-1)};
+      return wrap(gloo_->allgather(pieces, inputs), kWhat);
+    });
+  }
+
+  std::unique_ptr<Work> do_all_to_all(const at::Tensor& output, const at::Tensor& input,
+                                      const Pieces& rows) override {
+    constexpr auto kWhat = ranks::Collective::AllToAll;
+    return start(kWhat, [&] {
+      if (device::DeviceGroup* gpus = gpus_for(input)) {
+        const Pieces elements{.output = elements_of(rows.output, output),
+                              .input = elements_of(rows.input, input)};
+        return wrap(gpus->all_to_all(output, input, elements), kWhat);
+      }
+      at::Tensor to = output;
+      at::Tensor from = input;
+      Pieces counts = rows;
+      return wrap(gloo_->alltoall_base(to, from, counts.output, counts.input), kWhat);
+    });
+  }
+
+  std::unique_ptr<Work> do_transfer(const at::Tensor& tensor, int peer,
+                                    ranks::Collective what) override {
+    const bool is_send = what == ranks::Collective::Send;
+    return start(what, [&]() -> std::unique_ptr<Work> {
+      if (device::DeviceGroup* gpus = gpus_for(tensor)) {
+        return wrap(is_send ? gpus->send(tensor, peer) : gpus->receive(tensor, peer), what);
+      }
+      if (is_send) {
+        std::vector<at::Tensor> tensors = {tensor.cpu()};
+        return wrap(gloo_->send(tensors, peer, kTag), what);
+      }
+      std::vector<at::Tensor> tensors = {tensor.is_cpu() ? tensor
+                                                         : at::empty_like(tensor, at::kCPU)};
+      auto work = wrap(gloo_->recv(tensors, peer, kTag), what);
+      if (tensor.is_cpu()) {
+        return work;
+      }
+      return std::make_unique<ReceiveThroughHost>(std::move(work), tensors[0], tensor);
+    });
+  }
+
+  // The rows' lengths in elements.
+  static std::vector<std::int64_t> elements_of(std::vector<std::int64_t> rows,
+                                               const at::Tensor& tensor) {
+    const std::int64_t row = tensor.numel() / std::max<std::int64_t>(1, tensor.size(0));
+    for (std::int64_t& count : rows) {
+      count *= row;
+    }
+    return rows;
+  }
+
   // Null: through the host. The GPUs meet when the first of their tensors is to travel, because
   // most twins have none.
   device::DeviceGroup* gpus_for(const at::Tensor& tensor) {
@@ -194,6 +306,8 @@ class BackendGroup : public ProcessGroup {
       return nullptr;
     }
     if (gpus_ == nullptr) {
+      const ranks::TimedPhase waiting(ranks::RankPhase::InCollective,
+                                      ranks::own_slot().collective_us);
       gpus_ = join_gpus();
     }
     return gpus_.get();
@@ -221,8 +335,11 @@ class BackendGroup : public ProcessGroup {
     return std::move(*result);
   }
 
+  static constexpr int kTag = 0;  // what goes between two ranks arrives in order
+
   Origin origin_;
   std::string name_;
+  std::int64_t subgroups_ = 0;  // made so far
   c10::intrusive_ptr<c10d::Backend> gloo_;
   std::unique_ptr<device::DeviceGroup> gpus_;
 };
