@@ -1,6 +1,7 @@
 // What ranks do together, over Gloo and alone, held to sums by hand.
 #include <atomic>
 #include <functional>
+#include <future>
 #include <string>
 #include <utility>
 #include <vector>
@@ -247,24 +248,41 @@ TEST(Collectives, tensors_that_do_not_fit_are_refused_before_anything_travels) {
                  "rank 0 of 1 cannot exchange with rank 0");
 }
 
-// What rank 0 of two gets to hear when the other has gone.
-std::string without_peer(const std::function<void(ProcessGroup&)>& call) {
+enum class Peer { Gone, Hung };
+
+// What rank 0 of two gets to hear when the other takes no part in `call`.
+std::string without_peer(Peer peer, const std::function<void(ProcessGroup&)>& call) {
   const int port = find_free_port();
+  const auto join = [port](std::int64_t rank) {
+    MeetingOptions options = meeting_of(rank, 2, port);
+    options.timeout = std::chrono::milliseconds(300);
+    return meet(options);
+  };
+  std::promise<void> is_over;
+  std::promise<void> is_idle;
   std::thread other([&] {
-    const auto group = meet(meeting_of(1, 2, port));
-    ASSERT_TRUE(group);  // and it is gone at once
+    auto group = join(1);
+    ASSERT_TRUE(group);
+    if (peer == Peer::Gone) {
+      group->reset();
+    }
+    is_idle.set_value();
+    is_over.get_future().wait();
   });
-  const auto group = meet(meeting_of(0, 2, port));
-  other.join();
+  const auto group = join(0);
+  is_idle.get_future().wait();
+  std::string message;
   try {
     call(**group);
   } catch (const PeerError& error) {
-    return error.what();
+    message = error.what();
   }
-  return "";
+  is_over.set_value();
+  other.join();
+  return message;
 }
 
-TEST(Collectives, a_lost_peer_is_an_error_in_each) {
+TEST(Collectives, a_peer_that_is_gone_or_hangs_is_an_error_in_each) {
   // More than the sockets hold.
   const at::Tensor large = torch::zeros({1 << 23});
   const at::Tensor two = torch::zeros({2});
@@ -279,8 +297,10 @@ TEST(Collectives, a_lost_peer_is_an_error_in_each) {
       {"receive", [&](ProcessGroup& group) { group.receive(one, 1); }},
       {"all-gather", [&](ProcessGroup& group) { group.make_subgroup(0); }}};
   for (const auto& [name, call] : calls) {
-    EXPECT_THAT(without_peer(call),
-                HasSubstr("another rank is gone or hangs: the " + name + " failed"));
+    for (const Peer peer : {Peer::Gone, Peer::Hung}) {
+      EXPECT_THAT(without_peer(peer, call),
+                  HasSubstr("another rank is gone or hangs: the " + name + " failed"));
+    }
   }
 }
 

@@ -39,9 +39,8 @@ struct MeshSizes {
 
 class Mesh {
  public:
-  // Every rank of `world` calls it with the same sizes, and waits for the ranks on its own axes;
-  // `world` must outlive the mesh. A usage error where the sizes do not make up the world, on all
-  // ranks alike and before any talk; throws PeerError.
+  // Every rank of `world`, which must outlive the mesh, calls it with the same sizes. A usage error
+  // where they do not make up the world, on all ranks alike and before any talk. Throws PeerError.
   static Result<Mesh> make(ProcessGroup& world, const MeshSizes& sizes);
 
   ProcessGroup& world() const { return *world_; }

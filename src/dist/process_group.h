@@ -143,7 +143,7 @@ class ProcessGroup {
   virtual std::unique_ptr<ProcessGroup> make_twin(const std::string& name) = 0;
 
   // A group of the ranks that give the same `color`, in their order here, over connections of its
-  // own. Every rank calls it, and waits only for those of its color. It may outlive this group.
+  // own; alone where no other gives it. Every rank calls it. It may outlive this group.
   virtual std::unique_ptr<ProcessGroup> make_subgroup(std::int64_t color) = 0;
 
   virtual std::unique_ptr<Mailbox> open_mailbox() = 0;
