@@ -65,6 +65,20 @@ TEST(Mesh, the_order_is_pipeline_data_shard_tensor) {
   });
 }
 
+TEST(Mesh, three_axes_are_those_of_a_tensor_of_all_ranks) {
+  run_ranks(8, [](ProcessGroup& world) {
+    const auto mesh = Mesh::make(world, {.pipeline = 2, .shard = 2, .tensor = 2});
+    ASSERT_TRUE(mesh) << mesh.error().message;
+    const at::Tensor ranks = torch::arange(8).view({2, 1, 2, 2});
+    for (const Axis axis : {Axis::Pipeline, Axis::Data, Axis::Shard, Axis::Tensor}) {
+      at::Tensor line =
+          ranks.movedim(static_cast<std::int64_t>(axis), -1).reshape({-1, mesh->size(axis)});
+      line = line[(line == world.rank()).any(1).nonzero().item<std::int64_t>()];
+      EXPECT_TRUE(line.equal(torch::tensor(members(*mesh, axis)))) << name_of(axis) << line;
+    }
+  });
+}
+
 TEST(Mesh, an_axis_of_all_ranks_is_the_world) {
   run_ranks(3, [](ProcessGroup& world) {
     const auto mesh = Mesh::make(world, {.shard = 3});

@@ -71,7 +71,7 @@ class ProcessGroup {
   // What tensors of GPUs travel over, for people: "gloo", "nccl".
   virtual std::string_view transport() const { return "none"; }
 
-  // Whether sums of tensors on the device can be part of a captured step.
+  // Whether collectives of tensors on the device can be part of a captured step.
   virtual bool can_capture() const { return false; }
 
   // `tensor` becomes the sum, or the largest, of all ranks', element by element. Dense, in one

@@ -168,7 +168,9 @@ class BackendGroup : public ProcessGroup {
       return make_single_process_group();
     }
     origin.store = c10::make_intrusive<c10d::PrefixStore>(prefix, origin_.store);
-    return join(origin, "main");
+    auto group = join(origin, "main");
+    group->barrier();  // who drops it at once must not close connections that others still make
+    return group;
   }
 
   std::unique_ptr<Mailbox> open_mailbox() override {
