@@ -21,7 +21,7 @@ class Converter {
                                           const std::shared_ptr<Linear>& linear) = 0;
 };
 
-// A converter is one file in nn/converters/, registered by name. Each is made for every model, in
+// A converter is one file, registered by name. Each is made for every model, in
 // the order of their names; one that the config does not ask for answers null.
 using Converters = Registry<Converter, config::ModelConfig>;
 

@@ -78,4 +78,10 @@ std::int64_t count_parameters(const Model& model) {
   return count;
 }
 
+NamedTensors trainable_parameters(const Model& model) {
+  NamedTensors trainable = model.parameters();
+  std::erase_if(trainable, [](const auto& named) { return !named.second.requires_grad(); });
+  return trainable;
+}
+
 }  // namespace kedge::nn

@@ -108,4 +108,7 @@ Result<std::unique_ptr<Model>> make_model(const config::ModelConfig& config, con
 
 std::int64_t count_parameters(const Model& model);
 
+// Those that are not frozen.
+NamedTensors trainable_parameters(const Model& model);
+
 }  // namespace kedge::nn

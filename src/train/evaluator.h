@@ -18,7 +18,7 @@
 #include "nn/model.h"
 #include "train/inputs.h"
 #include "train/meters.h"
-#include "train/session.h"
+#include "train/preparation.h"
 
 namespace kedge::train {
 

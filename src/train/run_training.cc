@@ -23,13 +23,15 @@
 #include "ranks/rank_supervisor.h"
 #include "train/internal/announce.h"
 #include "train/internal/checkpoints.h"
+#include "train/internal/loop.h"
 #include "train/internal/ranks.h"
 #include "train/internal/replicas.h"
 #include "train/internal/resumption.h"
+#include "train/internal/session.h"
 #include "train/internal/setup.h"
 #include "train/internal/simulated_crash.h"
+#include "train/internal/step.h"
 #include "train/internal/stop_rule.h"
-#include "train/internal/trainer.h"
 #include "train/internal/waits.h"
 #include "train/torch_guard.h"
 
@@ -130,21 +132,118 @@ Result<std::unique_ptr<track::Run>> open_run(const config::LoadedConfig& config,
   return track::Run::resume(facts, std::move(resumption.attempt), point);
 }
 
+void say_start(Reporter& reporter, const config::LoadedConfig& config, const Setup& setup,
+               const track::Run& run, const StopRule& stop) {
+  for (const std::string& note : config.notes) {
+    reporter.say(note);
+  }
+  say_facts(reporter, *config, setup, run);
+  if (const std::string ranks = describe_ranks(*config, *setup.group); !ranks.empty()) {
+    reporter.say("ranks    " + ranks);
+  }
+  if (!stop.limit_text().empty()) {
+    reporter.say("limit    " + stop.limit_text());
+  }
+}
+
+// A collective: every rank has the state that the run goes on with, or that it begins with. Returns
+// the step of the checkpoint on the disk; -1: there is none.
+Result<std::int64_t> take_up_state(Session& session, Reporter& reporter, const track::Run& run,
+                                   const Start& start) {
+  const checkpoint::Checkpoint* saved = nullptr;
+  if (start.resumption) {
+    say_resumption(reporter, *start.resumption, run);
+    const auto& newest = start.resumption->newest.checkpoint;
+    saved = newest ? &*newest : nullptr;
+  }
+  if (saved != nullptr) {
+    KEDGE_TRY(session.restore(*saved, start.options.dropped));
+    if (!start.options.restored_copy.empty()) {
+      KEDGE_TRY(session.write(start.options.restored_copy));
+    }
+  }
+  KEDGE_TRY(session.broadcast_state(saved));
+  return saved != nullptr ? start.resumption->on_disk.step : -1;
+}
+
+Result<std::unique_ptr<Checkpoints>> make_checkpoints(const config::Config& config,
+                                                      const Setup& setup, track::Run& run,
+                                                      Reporter& reporter, Session& session,
+                                                      std::int64_t durable_step) {
+  std::vector<track::AttemptFacts> attempts = track::list_attempts(run.path());
+  if (!attempts.empty()) {
+    attempts.pop_back();  // this one
+  }
+  return Checkpoints::make({.config = config,
+                            .device = setup.context->device,
+                            .run = run,
+                            .reporter = reporter,
+                            .failures = observed_failures(attempts),
+                            .durable_step = durable_step,
+                            .more_is_better = session.is_more_better(),
+                            .size_bytes = session.state_bytes(),
+                            .group = *setup.group});
+}
+
+// A collective.
+void finish_run(const TrainSummary& summary, const Setup& setup, Reporter& reporter,
+                track::Run& run, const Waits* waits) {
+  const std::uint64_t peak_bytes = device::peak_memory_bytes(setup.context->device);
+  const RankTimes times = gather_times(*setup.group);
+  say_summary(reporter, summary, peak_bytes, run);
+  nlohmann::json facts = summary_json(summary, peak_bytes);
+  facts["ranks"] = setup.group->size();
+  facts["data_share"] = times.data_fraction;
+  facts["exchange_share"] = times.collective_fraction;
+  if (!setup.group->is_alone()) {
+    reporter.say(
+        fmt::format("ranks    {:.0f}% of the time waiting for each other, {:.0f}% for "
+                    "data{}{}",
+                    times.collective_fraction * 100, times.data_fraction * 100,
+                    times.stragglers.empty() ? "" : "; ", times.stragglers));
+  }
+  if (waits != nullptr) {
+    for (const std::string& line : waits->describe()) {
+      reporter.say("waits    " + line);
+    }
+    facts["waits_per_step"] = waits->per_watch();
+  }
+  run.finish(track::RunState::Finished, facts);
+}
+
 Result<void> train_in_run(const config::LoadedConfig& config, Setup& setup, track::Run& run,
                           const Start& start) {
+  const TrainingOptions& options = start.options;
   const auto reporter = KEDGE_TRY(Reporter::make(run, config->track.log_file));
-  const ScaledRate scaled = scale_rate(*config, setup.group->size());
+  const ScaledRate scaled = scale_rate(*config, setup.strategy->data_group().size());
   LearningRate learning_rate = KEDGE_TRY(
       LearningRate::make(scaled.schedule, scaled.peak, horizon_of(*config, *setup.train_loader)));
   StopRule stop(*config, start.signals,
-                start.options.find_time_limit ? start.options.find_time_limit() : std::nullopt,
-                start.time);
-  stop.stop_after(start.options.stop_after_step);
+                options.find_time_limit ? options.find_time_limit() : std::nullopt, start.time);
+  stop.stop_after(options.stop_after_step);
   const SimulatedCrash crash(KEDGE_TRY(config::parse_crash(config->train.simulate_crash)), run.id(),
                              run.attempt());
-  std::unique_ptr<Checkpoints> checkpoints;
+  say_start(*reporter, config, setup, run, stop);
+
   device::Plugin* const capture_with =
-      setup.context->device.is_cuda() ? device::plugin() : start.options.host_plugin;
+      setup.context->device.is_cuda() ? device::plugin() : options.host_plugin;
+  Waits watched(setup.context->device);
+  Waits* const waits = options.find_waits ? &watched : nullptr;
+  Step step({*config, setup.context, setup.preparation.task, *setup.model, *setup.loss,
+             *setup.optimizer, learning_rate, *setup.make_inputs, *setup.strategy, run,
+             capture_with, waits});
+  say_step(*reporter, step, setup);
+  Session session({config, setup.preparation, step, learning_rate, *setup.group, run, *reporter,
+                   setup.data.digest, stop, crash,
+                   best_metric_of(*config, setup.preparation.task, setup.val_loader != nullptr)});
+  const std::int64_t durable_step = KEDGE_TRY(take_up_state(session, *reporter, run, start));
+  const auto checkpoints =
+      KEDGE_TRY(make_checkpoints(*config, setup, run, *reporter, session, durable_step));
+  const auto replicas = Replicas::make({.config = *config,
+                                        .device = setup.context->device,
+                                        .run = run,
+                                        .group = *setup.group,
+                                        .key = run.is_silent() ? "" : replica_key(run.path())});
   std::optional<Evaluator> evaluator;
   if (setup.val_loader) {
     evaluator.emplace(
@@ -155,99 +254,21 @@ Result<void> train_in_run(const config::LoadedConfig& config, Setup& setup, trac
                            .capture_with = config->train.graph ? capture_with : nullptr,
                            .should_stop = [&] { return stop.reason(checkpoints->reserve_s()); }});
   }
-  for (const std::string& note : config.notes) {
-    reporter->say(note);
-  }
-  say_facts(*reporter, *config, setup, run);
-  if (const std::string ranks = describe_ranks(*config, *setup.group); !ranks.empty()) {
-    reporter->say("ranks    " + ranks);
-  }
-  if (!stop.limit_text().empty()) {
-    reporter->say("limit    " + stop.limit_text());
-  }
-  Waits waits(setup.context->device);
-  Trainer trainer({.config = config,
-                   .preparation = setup.preparation,
-                   .context = setup.context,
-                   .model = *setup.model,
-                   .loss = *setup.loss,
-                   .optimizer = *setup.optimizer,
-                   .learning_rate = learning_rate,
-                   .train_loader = *setup.train_loader,
-                   .make_inputs = *setup.make_inputs,
-                   .evaluator = evaluator ? &*evaluator : nullptr,
-                   .val = setup.data.val.get(),
-                   .group = *setup.group,
-                   .run = run,
-                   .reporter = *reporter,
-                   .data_digest = setup.data.digest,
-                   .stop = stop,
-                   .crash = crash,
-                   .capture_with = capture_with,
-                   .waits = start.options.find_waits ? &waits : nullptr});
-  say_step(*reporter, trainer, setup);
-  std::int64_t durable_step = -1;
-  if (start.resumption) {
-    say_resumption(*reporter, *start.resumption, run);
-    if (const auto& saved = start.resumption->newest.checkpoint) {
-      KEDGE_TRY(trainer.restore(*saved, start.options.dropped));
-      durable_step = start.resumption->on_disk.step;
-      if (!start.options.restored_copy.empty()) {
-        KEDGE_TRY(trainer.write(start.options.restored_copy));
-      }
-    }
-  }
-  const bool is_resumed = start.resumption && start.resumption->newest.checkpoint;
-  KEDGE_TRY(trainer.broadcast_state(is_resumed ? &*start.resumption->newest.checkpoint : nullptr));
-  std::vector<track::AttemptFacts> attempts = track::list_attempts(run.path());
-  if (!attempts.empty()) {
-    attempts.pop_back();  // this one
-  }
-  checkpoints = KEDGE_TRY(Checkpoints::make({.config = *config,
-                                             .device = setup.context->device,
-                                             .run = run,
-                                             .reporter = *reporter,
-                                             .failures = observed_failures(attempts),
-                                             .durable_step = durable_step,
-                                             .more_is_better = trainer.is_more_better(),
-                                             .size_bytes = trainer.state_bytes(),
-                                             .group = *setup.group}));
-  const auto replicas = Replicas::make({.config = *config,
-                                        .device = setup.context->device,
-                                        .run = run,
-                                        .group = *setup.group,
-                                        .key = run.is_silent() ? "" : replica_key(run.path())});
-  const Result<TrainSummary> trained = trainer.run(*checkpoints, replicas.get());
+  Loop loop({*config, setup.preparation, step, session, learning_rate, *setup.train_loader,
+             evaluator ? &*evaluator : nullptr, setup.data.val.get(), run, *reporter, crash});
+  session.open(*checkpoints, replicas.get(), [&loop] { return loop.before_save(); });
+
+  const Result<TrainSummary> trained = loop.run();
   const bool is_saved = trained || trained.error().kind == ErrorKind::Interrupted;
   if (replicas != nullptr && is_saved) {
     replicas->clear();
   }
   const TrainSummary summary = KEDGE_TRY(trained);
   checkpoints->clear_fast_folder();
-  const std::uint64_t peak_bytes = device::peak_memory_bytes(setup.context->device);
   if (const std::string saves = checkpoints->summary(); !saves.empty()) {
     reporter->say("saved    " + saves);
   }
-  const RankTimes times = gather_times(*setup.group);
-  say_summary(*reporter, summary, peak_bytes, run);
-  nlohmann::json facts = summary_json(summary, peak_bytes);
-  facts["ranks"] = setup.group->size();
-  facts["data_share"] = times.data_fraction;
-  facts["exchange_share"] = times.collective_fraction;
-  if (!setup.group->is_alone()) {
-    reporter->say(
-        fmt::format("ranks    {:.0f}% of the time waiting for each other, {:.0f}% for "
-                    "data{}{}",
-                    times.collective_fraction * 100, times.data_fraction * 100,
-                    times.stragglers.empty() ? "" : "; ", times.stragglers));
-  }
-  if (start.options.find_waits) {
-    for (const std::string& line : waits.describe()) {
-      reporter->say("waits    " + line);
-    }
-    facts["waits_per_step"] = waits.per_watch();
-  }
-  run.finish(track::RunState::Finished, facts);
+  finish_run(summary, setup, *reporter, run, waits);
   return {};
 }
 

@@ -11,7 +11,7 @@
 #include "core/file.h"
 #include "core/result.h"
 #include "nn/model.h"
-#include "train/session.h"
+#include "train/preparation.h"
 
 namespace kedge::train {
 

@@ -32,11 +32,11 @@ void say_facts(Reporter& reporter, const config::Config& config, const Setup& se
           : fmt::format(", {} trained", render_grouped(static_cast<std::uint64_t>(trainable)))));
 }
 
-void say_step(Reporter& reporter, const Trainer& trainer, const Setup& setup) {
+void say_step(Reporter& reporter, const Step& step, const Setup& setup) {
   if (!setup.context->device.is_cuda()) {
     return;
   }
-  const auto why = trainer.why_not_captured();
+  const auto why = step.why_not_captured();
   reporter.say(fmt::format(
       "step     {}, samples {}{}",
       !why           ? "one CUDA graph"

@@ -7,10 +7,10 @@
 
 #include "config/config.h"
 #include "track/run.h"
+#include "train/internal/loop.h"
 #include "train/internal/reporter.h"
 #include "train/internal/resumption.h"
 #include "train/internal/setup.h"
-#include "train/internal/trainer.h"
 
 namespace kedge::train {
 
@@ -18,7 +18,7 @@ void say_facts(Reporter& reporter, const config::Config& config, const Setup& se
                const track::Run& run);
 
 // How steps are done on a GPU; nothing on the CPU.
-void say_step(Reporter& reporter, const Trainer& trainer, const Setup& setup);
+void say_step(Reporter& reporter, const Step& step, const Setup& setup);
 
 // Where a run goes on, and what is different now.
 void say_resumption(Reporter& reporter, const Resumption& resumption, const track::Run& run);

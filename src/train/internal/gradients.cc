@@ -49,16 +49,13 @@ at::Tensor gradient_norm(const nn::NamedTensors& parameters) {
   return total_norm(gradient_lists(parameters));
 }
 
-at::Tensor clip_norm(const nn::NamedTensors& parameters, double max_norm) {
+void clip_norm(const nn::NamedTensors& parameters, const at::Tensor& norm, double max_norm) {
   const torch::NoGradGuard no_grad;
-  const Lists lists = gradient_lists(parameters);
-  const at::Tensor norm = total_norm(lists);
   // Multiplying by 1 costs less than asking the device whether it is needed.
   const at::Tensor factor = (max_norm / (norm + 1e-6)).clamp_max(1.0);
-  for (const auto& [type, gradients] : lists) {
+  for (const auto& [type, gradients] : gradient_lists(parameters)) {
     at::_foreach_mul_(gradients, factor.to(type));
   }
-  return norm;
 }
 
 void zero_gradients(const nn::NamedTensors& parameters, Clearing clearing) {

@@ -19,9 +19,9 @@ nn::NamedTensors gradients_of(const nn::NamedTensors& parameters);
 // nobody waits for it. Zero, on the host, when there are none.
 at::Tensor gradient_norm(const nn::NamedTensors& parameters);
 
-// Scales all gradients so that their norm is at most max_norm, as torch.nn.utils.clip_grad_norm_
-// does, and returns the norm before. Never waits for the device.
-at::Tensor clip_norm(const nn::NamedTensors& parameters, double max_norm);
+// Scales all gradients so that their norm, which is `norm`, is at most max_norm, as
+// torch.nn.utils.clip_grad_norm_ does. Never waits for the device.
+void clip_norm(const nn::NamedTensors& parameters, const at::Tensor& norm, double max_norm);
 
 enum class Clearing : std::uint8_t {
   Drop,  // the next backward makes them anew: no addition, less memory between steps

@@ -116,8 +116,8 @@ data::LoaderOptions loader_options(const config::Config& config, const Setup& se
       .drop_last = config.loader.drop_last,
       .skip_bad = config.data.on_error == config::OnError::Skip,
       .seed = static_cast<std::uint64_t>(config.seed),
-      .rank = setup.group->rank(),
-      .ranks = setup.group->size(),
+      .rank = setup.strategy->data_group().rank(),
+      .ranks = setup.strategy->data_group().size(),
       .allocate = batch_allocator(setup.context->device, config.loader.pin_memory.value_or(true))};
 }
 
@@ -255,7 +255,7 @@ Result<void> show_images(const config::Config& config, Setup& setup) {
 
 // BatchNorm over all ranks needs a sample on each: one without would leave the others waiting.
 Result<void> check_last_batch(const config::Config& config, const Setup& setup) {
-  const std::int64_t ranks = setup.group->size();
+  const std::int64_t ranks = setup.strategy->data_group().size();
   if (ranks == 1 || !config.dist.sync_batchnorm || config.loader.drop_last) {
     return {};
   }
@@ -309,6 +309,8 @@ Result<std::unique_ptr<Setup>> make_setup(const config::Config& config,
   if (!setup->group->is_first()) {
     seed_rank(static_cast<std::uint64_t>(config.seed), setup->group->rank());
   }
+  setup->strategy = KEDGE_TRY(parallel::Strategies::make(
+      "strategy", "replicated", {config.dist, *setup->group, *setup->model}));
   setup->optimizer = KEDGE_TRY(make_optimizer(*setup->model, config.optimizer));
   KEDGE_TRY(place_data(config, *setup));
   find_jpeg_decoder(config, *setup);

@@ -17,10 +17,11 @@
 #include "kernels/place_images.h"
 #include "nn/loss.h"
 #include "nn/model.h"
+#include "parallel/strategy.h"
 #include "train/inputs.h"
 #include "train/internal/resident.h"
 #include "train/optimizer.h"
-#include "train/session.h"
+#include "train/preparation.h"
 
 namespace kedge::train {
 
@@ -43,6 +44,7 @@ struct Setup {
   std::unique_ptr<InputMaker> make_inputs;
   std::unique_ptr<InputMaker> make_val_inputs;
   std::unique_ptr<dist::ProcessGroup> group;
+  std::unique_ptr<parallel::Strategy> strategy;
 };
 
 // Nothing is written; an error says which value of the config cannot be had. The ranks of `group`

@@ -10,6 +10,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/placement.h"
 #include "nn/model.h"
 
 namespace kedge::train {
@@ -18,6 +19,7 @@ namespace kedge::train {
 struct StateTensors {
   std::string name;
   nn::NamedTensors tensors;
+  checkpoint::Spread spread = checkpoint::Spread::Replicated;
 };
 
 class Staging {

@@ -14,7 +14,7 @@
 #include "dist/process_group.h"
 #include "nn/model.h"
 
-namespace kedge::train {
+namespace kedge::parallel {
 
 struct DataParallelOptions {
   std::uint64_t bucket_bytes = 25'000'000;
@@ -75,4 +75,4 @@ class DataParallel {
   bool is_started_ = false;
 };
 
-}  // namespace kedge::train
+}  // namespace kedge::parallel

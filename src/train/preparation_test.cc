@@ -1,4 +1,4 @@
-#include "train/session.h"
+#include "train/preparation.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

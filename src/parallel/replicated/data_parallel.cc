@@ -1,4 +1,4 @@
-#include "train/internal/data_parallel.h"
+#include "parallel/replicated/data_parallel.h"
 
 #include <algorithm>
 #include <utility>
@@ -11,7 +11,7 @@
 #include "core/result.h"
 #include "ranks/rank_board.h"
 
-namespace kedge::train {
+namespace kedge::parallel {
 
 // Called by autograd when a parameter's gradient is complete.
 class DataParallel::Hook : public torch::autograd::PostAccumulateGradHook {
@@ -183,4 +183,4 @@ void DataParallel::reset() {
   is_started_ = false;
 }
 
-}  // namespace kedge::train
+}  // namespace kedge::parallel

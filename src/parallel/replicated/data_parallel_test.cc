@@ -1,4 +1,4 @@
-#include "train/internal/data_parallel.h"
+#include "parallel/replicated/data_parallel.h"
 
 #include <atomic>
 #include <cstdlib>
@@ -11,7 +11,7 @@
 
 #include "dist/rank_threads.h"
 
-namespace kedge::train {
+namespace kedge::parallel {
 namespace {
 
 // The ranks of these tests are threads; c10d's flight recorder belongs to a process and takes no
@@ -118,4 +118,4 @@ TEST(DataParallel, keeps_the_layout_of_channels_last_weights) {
 }
 
 }  // namespace
-}  // namespace kedge::train
+}  // namespace kedge::parallel

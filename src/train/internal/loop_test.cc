@@ -1,6 +1,6 @@
 // The loop's own claims, on whole trainings of a tiny network: what is left in the run folder says
 // what each step did.
-#include "train/internal/trainer.h"
+#include "train/internal/loop.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,99 +1,58 @@
-#include "train/internal/trainer.h"
+#include "train/internal/loop.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <vector>
 
 #include <fmt/format.h>
 #include <torch/types.h>
-#include <torch/utils.h>
 
 #include "device/device.h"
 #include "ranks/rank_board.h"
-#include "train/internal/gradients.h"
 #include "train/internal/nonfinite.h"
 
 namespace kedge::train {
-namespace {
 
-nn::NamedTensors trainable_parameters(const nn::Model& model) {
-  nn::NamedTensors trainable;
-  for (auto& named : model.parameters()) {
-    if (named.second.requires_grad()) {
-      trainable.push_back(std::move(named));
-    }
+std::string best_metric_of(const config::Config& config, const nn::Task& task,
+                           bool has_validation) {
+  if (!config.checkpoint.metric.empty()) {
+    return config.checkpoint.metric;
   }
-  return trainable;
+  return !has_validation ? "train/loss" : task.is_language() ? "val/loss" : "val/accuracy";
 }
 
-std::string default_best_metric(const TrainerParts& parts) {
-  if (parts.evaluator == nullptr) {
-    return "train/loss";
+Loop::Loop(const LoopParts& parts)
+    : parts_(parts), config_(parts.config), state_(parts.session.state()) {}
+
+Result<void> Loop::before_save() {
+  KEDGE_TRY(take_logged_loss());
+  if (state_.batch > 0) {
+    state_.epoch_seconds = epoch_seconds_before_ + epoch_watch_.seconds();
   }
-  return parts.preparation.task.is_language() ? "val/loss" : "val/accuracy";
+  return {};
 }
 
-}  // namespace
-
-Trainer::Trainer(TrainerParts parts)
-    : parts_(parts),
-      config_(*parts.config),
-      trainable_(trainable_parameters(parts.model)),
-      meters_({.context = parts.context,
-               .classes = config_.train.mixup > 0 ? 0 : parts.preparation.task.classes,
-               .is_language = parts.preparation.task.is_language()}),
-      best_metric_(config_.checkpoint.metric.empty() ? default_best_metric(parts)
-                                                     : config_.checkpoint.metric),
-      state_(Best(is_more_better(), 0),
-             Best(more_is_better(config_.early_stop.goal, config_.early_stop.metric),
-                  config_.early_stop.delta)),
-      graphs_(why_not_captured() ? nullptr : parts.capture_with) {
-  if (config_.ema.decay > 0) {
-    ema_.emplace(parts.model.parameters(), parts.model.buffers());
-  }
-  if (parts.context->precision == config::Precision::Fp16) {
-    scaler_.emplace(parts.context->device);
-  }
-  mixup_lambda_ = at::zeros({}, at::TensorOptions(at::kFloat).device(parts.context->device));
-  if (!may_read_back()) {
-    rate_.on_device = at::zeros_like(mixup_lambda_);
-    if (scaler_ && parts.optimizer.can_skip_on_device()) {
-      rate_.found_inf = scaler_->found_inf();
-    }
-  }
-  if (!is_alone()) {
-    const config::DistConfig& dist = config_.dist;
-    parallel_.emplace(
-        parts.group, trainable_,
-        DataParallelOptions{.bucket_bytes = dist.bucket.value,
-                            .is_bf16 = dist.compression == config::Compression::Bf16});
-    agreement_.emplace(parts.group);
-  }
-}
-
-Result<TrainSummary> Trainer::run(Checkpoints& checkpoints, Replicas* replicas) {
-  checkpoints_ = &checkpoints;
-  replicas_ = replicas;
-  checkpoints.reserve(tensors());
+Result<TrainSummary> Loop::run() {
   ranks::show_phase(ranks::RankPhase::Compute);
   const Stopwatch watch;
   while (!is_over()) {
     if (parts_.crash.epoch() == state_.epoch + 1) {
       // Who tries a crash wants to see the last epoch's checkpoint used.
-      KEDGE_TRY(checkpoints_->finish());
+      KEDGE_TRY(parts_.session.finish());
       parts_.crash.at_epoch(state_.epoch + 1);
     }
     KEDGE_TRY(train_epoch());
     KEDGE_TRY(end_epoch());
-    if (!is_over() && should_stop_here()) {
-      return stop(stop_reason_.value_or("another rank was asked to stop"));
+    if (!is_over()) {
+      KEDGE_TRY(parts_.session.stop_if_asked());
     }
   }
   const double train_seconds = std::max(state_.train_seconds, 1e-9);
   return TrainSummary{
       .epochs = state_.epoch,
       .steps = state_.step,
-      .best_metric = best_metric_,
+      .best_metric = parts_.session.best_metric(),
       .best_value = state_.best.value(),
       .best_epoch = state_.best_epoch,
       .last = last_metrics_,
@@ -105,18 +64,18 @@ Result<TrainSummary> Trainer::run(Checkpoints& checkpoints, Replicas* replicas) 
       .is_stopped_early = is_stopped_early()};
 }
 
-Result<void> Trainer::train_epoch() {
+Result<void> Loop::train_epoch() {
   parts_.train_loader.start_epoch(state_.epoch, state_.batch, state_.position);
   const std::int64_t batches = parts_.train_loader.batches_per_epoch();
   const std::int64_t accumulate = config_.train.accumulate;
   const bool is_language = parts_.preparation.task.is_language();
   parts_.reporter.start_bar(fmt::format("epoch {}/{}", state_.epoch + 1, config_.train.epochs),
                             batches, is_language ? "tokens" : "samples", state_.batch);
-  parts_.model.set_training(true);
+  parts_.step.parts().model.set_training(true);
   epoch_watch_.restart();
   epoch_seconds_before_ = state_.epoch_seconds;
   if (state_.batch == 0) {
-    meters_.reset();
+    parts_.step.meters().reset();
   }
   std::int64_t items = 0;
   while (!is_out_of_steps()) {
@@ -125,51 +84,86 @@ Result<void> Trainer::train_epoch() {
     if (batch == nullptr) {
       break;
     }
-    const std::int64_t index = state_.batch;
-    const bool is_last_micro_batch = (index + 1) % accumulate == 0 || index + 1 == batches;
+    const bool is_last = state_.batch + 1 == batches;
+    const bool is_last_micro_batch = is_last || (state_.batch + 1) % accumulate == 0;
     if (is_last_micro_batch) {
-      ask_others();
+      parts_.session.ask_others(is_last);
     }
-    // The last step of an epoch may hold fewer micro-batches; its mean is over those.
-    const std::int64_t first_micro_batch = index / accumulate * accumulate;
-    KEDGE_TRY(
-        learn(*batch, std::min(accumulate, batches - first_micro_batch), is_last_micro_batch));
+    KEDGE_TRY(learn(*batch, is_last_micro_batch));
     state_.see(*batch);
     items += batch->count * std::max<std::int64_t>(batch->context, 1);
     if (is_last_micro_batch) {
-      KEDGE_TRY(at_step_boundary());
+      KEDGE_TRY(parts_.session.at_step_boundary(is_last));
     }
     parts_.reporter.advance(state_.batch, items, shown_loss_);
   }
   KEDGE_TRY(take_logged_loss());
-  device::synchronize(parts_.context->device);
+  device::synchronize(parts_.step.parts().context->device);
   parts_.reporter.end_bar();
   return {};
 }
 
-// The only place inside an epoch where training is saved or stops: no gradients are pending.
-Result<void> Trainer::at_step_boundary() {
-  parts_.crash.after_step(state_.step);
-  if (parts_.run.is_lost()) {
-    return fail(ErrorKind::Unavailable, "another process has taken this run over",
-                "this one stops without saving; the other goes on");
-  }
-  ranks::show_step(state_.epoch, state_.step);
-  const Agreement::Wish answer = take_answer();
-  if (answer.stop) {
-    return stop(stop_reason_.value_or("another rank was asked to stop"));
-  }
-  // After the last batch the end of the epoch is about to be saved, with its score.
-  if (state_.batch == parts_.train_loader.batches_per_epoch()) {
-    return {};
-  }
-  if (answer.save) {
-    KEDGE_TRY(save(std::nullopt));
-  }
-  return answer.keep ? keep_in_memory() : Result<void>();
+Result<std::unique_ptr<data::Batch>> Loop::next_batch() {
+  const ranks::TimedPhase waiting(ranks::RankPhase::Data, ranks::own_slot().data_us);
+  return parts_.train_loader.next();
 }
 
-Result<void> Trainer::take_logged_loss() {
+Result<void> Loop::learn(const data::Batch& batch, bool is_last_micro_batch) {
+  const std::int64_t accumulate = config_.train.accumulate;
+  const std::int64_t first = state_.batch / accumulate * accumulate;
+  batch_fraction_ = fraction_of(batch);
+  // The last step of an epoch may hold fewer micro-batches; its mean is over those.
+  const at::Tensor loss = KEDGE_TRY(parts_.step.run(
+      batch,
+      {.step = state_.step,
+       .epoch = state_.epoch,
+       .micro_batches = std::min(accumulate, parts_.train_loader.batches_per_epoch() - first),
+       .is_last_micro_batch = is_last_micro_batch,
+       .batch_fraction = batch_fraction_}));
+  if (loss.defined() && loss.is_cpu()) {
+    shown_loss_ = loss.item<double>();
+  }
+  return is_last_micro_batch ? log_loss(loss) : Result<void>();
+}
+
+// The mean over the samples of all ranks: each rank's mean counts by its samples.
+double Loop::fraction_of(const data::Batch& batch) {
+  if (data_group().is_alone()) {
+    return 1;
+  }
+  auto total = static_cast<double>(batch.global_count);
+  if (config_.data.on_error == config::OnError::Skip) {
+    std::vector<double> counts = {static_cast<double>(batch.count)};
+    dist::all_reduce_sum(data_group(), counts);
+    total = counts.front();
+  }
+  return total > 0 ? static_cast<double>(batch.count) / total : 0;
+}
+
+// Of a step that is done.
+Result<void> Loop::log_loss(const at::Tensor& loss) {
+  const std::int64_t step = state_.step + 1;
+  const bool is_alone = data_group().is_alone();
+  if (step % config_.train.log_every == 0 && (loss.defined() || !is_alone)) {
+    KEDGE_TRY(take_logged_loss());
+    logged_loss_.start(is_alone ? loss : mean_over_ranks(loss), step);
+  }
+  state_.step = step;
+  return {};
+}
+
+// Of the batch's loss; undefined on a rank that had no sample.
+at::Tensor Loop::mean_over_ranks(const at::Tensor& loss) {
+  const at::Device device = parts_.step.parts().context->device;
+  at::Tensor mean = torch::zeros({}, torch::TensorOptions(torch::kFloat64).device(device));
+  if (loss.defined()) {
+    mean.copy_(loss.to(at::kDouble) * batch_fraction_);
+  }
+  data_group().all_reduce_sum(mean);
+  return mean;
+}
+
+Result<void> Loop::take_logged_loss() {
   const auto reading = logged_loss_.take();
   if (!reading) {
     return {};
@@ -180,29 +174,29 @@ Result<void> Trainer::take_logged_loss() {
   parts_.run.log(reading->step, scalars);
   if (config_.train.stop_on_nan && !std::isfinite(reading->value)) {
     return std::unexpected(describe_nonfinite(
-        parts_.model, {},
+        parts_.step.parts().model, {},
         fmt::format("the loss of step {} (epoch {})", reading->step, state_.epoch + 1)));
   }
   return {};
 }
 
 // A GPU is only asked at log points, and the last step's damage first shows in the validation.
-Result<void> Trainer::check_finite(const Metrics& metrics) const {
+Result<void> Loop::check_finite(const Metrics& metrics) const {
   for (const char* name : {"train/loss", "val/loss"}) {
     const auto found = metrics.find(name);
     if (config_.train.stop_on_nan && found != metrics.end() && !std::isfinite(found->second)) {
       return std::unexpected(describe_nonfinite(
-          parts_.model, {},
+          parts_.step.parts().model, {},
           fmt::format("{} after step {} (epoch {})", name, state_.step, state_.epoch + 1)));
     }
   }
   return {};
 }
 
-Result<void> Trainer::end_epoch() {
+Result<void> Loop::end_epoch() {
   state_.epoch_seconds = epoch_seconds_before_ + epoch_watch_.seconds();
-  move_counts_to_first();
-  Metrics metrics = meters_.read("train/", parts_.group);
+  parts_.session.move_counts_to_first();
+  Metrics metrics = parts_.step.meters().read("train/", data_group());
   const std::int64_t every = config_.train.eval_every;
   const std::int64_t finished = state_.epoch + 1;
   const bool is_last = finished >= config_.train.epochs || is_out_of_steps();
@@ -215,7 +209,7 @@ Result<void> Trainer::end_epoch() {
   KEDGE_TRY(check_finite(metrics));
   std::optional<double> score;
   bool is_best = false;
-  if (const auto found = metrics.find(best_metric_); found != metrics.end()) {
+  if (const auto found = metrics.find(parts_.session.best_metric()); found != metrics.end()) {
     score = found->second;
     is_best = state_.best.observe(*score);
     state_.best_epoch = is_best ? finished : state_.best_epoch;
@@ -228,18 +222,11 @@ Result<void> Trainer::end_epoch() {
         found->second, more_is_better(config::Goal::Auto, config_.schedule.metric));
   }
   consider_stopping(metrics);
-  bool is_due = checkpoints_->is_due_after_epoch(state_.step, state_.epoch);
-  if (agreement_) {
-    is_due = agreement_->agree({.save = is_due}).save;
-  }
-  if (is_best || is_over() || is_due) {
-    KEDGE_TRY(save(score));
-  }
-  return is_over() ? checkpoints_->finish() : Result<void>();
+  KEDGE_TRY(parts_.session.after_epoch(is_best || is_over(), score));
+  return is_over() ? parts_.session.finish() : Result<void>();
 }
 
-void Trainer::record_epoch(const Metrics& metrics, bool is_best,
-                           std::optional<double> val_seconds) {
+void Loop::record_epoch(const Metrics& metrics, bool is_best, std::optional<double> val_seconds) {
   const double seconds = state_.epoch_seconds;
   const EpochFacts facts = {
       .epoch = state_.epoch + 1,
@@ -263,7 +250,7 @@ void Trainer::record_epoch(const Metrics& metrics, bool is_best,
   last_metrics_ = metrics;
 }
 
-void Trainer::consider_stopping(const Metrics& metrics) {
+void Loop::consider_stopping(const Metrics& metrics) {
   const auto found = metrics.find(config_.early_stop.metric);
   if (config_.early_stop.patience == 0 || found == metrics.end()) {
     return;
@@ -275,19 +262,20 @@ void Trainer::consider_stopping(const Metrics& metrics) {
   }
 }
 
-Result<Metrics> Trainer::validate() {
+Result<Metrics> Loop::validate() {
   const ranks::TimedPhase validating(ranks::RankPhase::Validating, validate_us_);
-  broadcast_buffers();
-  if (ema_) {
-    ema_->apply();
+  parts_.step.parts().strategy.broadcast_buffers();
+  Ema* const ema = parts_.step.ema();
+  if (ema != nullptr) {
+    ema->apply();
   }
-  auto evaluation = parts_.evaluator->run(parts_.model, "val/", parts_.group);
-  if (ema_) {
-    ema_->restore();
+  auto evaluation = parts_.evaluator->run(parts_.step.parts().model, "val/", data_group());
+  if (ema != nullptr) {
+    ema->restore();
   }
   if (!evaluation && evaluation.error().kind == ErrorKind::Interrupted) {
     // The epoch's batches are learnt and saved as such; a resumed run begins with the validation.
-    return stop(evaluation.error().message);
+    return parts_.session.stop(evaluation.error().message);
   }
   if (!evaluation) {
     return std::unexpected(std::move(evaluation).error());
@@ -297,15 +285,15 @@ Result<Metrics> Trainer::validate() {
   return std::move(evaluation->metrics);
 }
 
-bool Trainer::is_over() const {
+bool Loop::is_over() const {
   return state_.epoch >= config_.train.epochs || is_out_of_steps() || is_stopped_early();
 }
 
-bool Trainer::is_out_of_steps() const {
+bool Loop::is_out_of_steps() const {
   return config_.train.max_steps > 0 && state_.step >= config_.train.max_steps;
 }
 
-bool Trainer::is_stopped_early() const {
+bool Loop::is_stopped_early() const {
   return config_.early_stop.patience > 0 &&
          state_.early_stop.since() >= config_.early_stop.patience;
 }
