@@ -22,8 +22,8 @@ class StepGraphs {
   // Steps with equal keys do the same work on the same memory.
   struct Key {
     const void* inputs = nullptr;
-    std::int64_t count = 0;          // samples
-    std::int64_t micro_batches = 1;  // batches whose gradients make one step
+    std::int64_t count = 0;       // samples
+    double batches_per_step = 1;  // the samples of the step by those of this batch
     bool is_last_micro_batch = true;
     double batch_fraction = 1;  // of the samples of all ranks
 

@@ -151,6 +151,7 @@ else
   part faults python3 tests/resume/faults.py
   part identity python3 tests/identity/golden.py
   part old-runs python3 tests/identity/old_runs.py
+  part one-batch python3 tests/identity/one_batch.py
   part parity python3 tests/dist/parity.py
   part ranks python3 tests/dist/elastic.py
   part sweeps python3 tests/sweep/agents.py build/bin/kedge

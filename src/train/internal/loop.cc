@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -66,36 +68,25 @@ Result<TrainSummary> Loop::run() {
 
 Result<void> Loop::train_epoch() {
   parts_.train_loader.start_epoch(state_.epoch, state_.batch, state_.position);
-  const std::int64_t batches = parts_.train_loader.batches_per_epoch();
-  const std::int64_t accumulate = config_.train.accumulate;
+  const std::int64_t batches_per_epoch = parts_.train_loader.batches_per_epoch();
   const bool is_language = parts_.preparation.task.is_language();
   parts_.reporter.start_bar(fmt::format("epoch {}/{}", state_.epoch + 1, config_.train.epochs),
-                            batches, is_language ? "tokens" : "samples", state_.batch);
+                            batches_per_epoch, is_language ? "tokens" : "samples", state_.batch);
   parts_.step.parts().model.set_training(true);
   epoch_watch_.restart();
   epoch_seconds_before_ = state_.epoch_seconds;
+  items_ = 0;
   if (state_.batch == 0) {
     parts_.step.meters().reset();
   }
-  std::int64_t items = 0;
   while (!is_out_of_steps()) {
     const ranks::TimedPhase training(ranks::RankPhase::Compute, ranks::own_slot().train_us);
-    const auto batch = KEDGE_TRY(next_batch());
-    if (batch == nullptr) {
+    const MicroBatches batches = KEDGE_TRY(next_step());
+    if (batches.empty()) {
       break;
     }
-    const bool is_last = state_.batch + 1 == batches;
-    const bool is_last_micro_batch = is_last || (state_.batch + 1) % accumulate == 0;
-    if (is_last_micro_batch) {
-      parts_.session.ask_others(is_last);
-    }
-    KEDGE_TRY(learn(*batch, is_last_micro_batch));
-    state_.see(*batch);
-    items += batch->count * std::max<std::int64_t>(batch->context, 1);
-    if (is_last_micro_batch) {
-      KEDGE_TRY(parts_.session.at_step_boundary(is_last));
-    }
-    parts_.reporter.advance(state_.batch, items, shown_loss_);
+    KEDGE_TRY(learn(batches));
+    KEDGE_TRY(parts_.session.at_step_boundary(state_.batch == batches_per_epoch));
   }
   KEDGE_TRY(take_logged_loss());
   device::synchronize(parts_.step.parts().context->device);
@@ -103,41 +94,66 @@ Result<void> Loop::train_epoch() {
   return {};
 }
 
-Result<std::unique_ptr<data::Batch>> Loop::next_batch() {
+// All micro-batches of a step, because the weight of each depends on the samples of all. The last
+// step of an epoch may hold fewer; none: the epoch is over.
+Result<Loop::MicroBatches> Loop::next_step() {
   const ranks::TimedPhase waiting(ranks::RankPhase::Data, ranks::own_slot().data_us);
-  return parts_.train_loader.next();
+  MicroBatches batches;
+  while (std::ssize(batches) < config_.train.accumulate) {
+    auto batch = KEDGE_TRY(parts_.train_loader.next());
+    if (batch == nullptr) {
+      break;
+    }
+    batches.push_back(std::move(batch));
+  }
+  return batches;
 }
 
-Result<void> Loop::learn(const data::Batch& batch, bool is_last_micro_batch) {
-  const std::int64_t accumulate = config_.train.accumulate;
-  const std::int64_t first = state_.batch / accumulate * accumulate;
-  batch_fraction_ = fraction_of(batch);
-  // The last step of an epoch may hold fewer micro-batches; its mean is over those.
-  const at::Tensor loss = KEDGE_TRY(parts_.step.run(
-      batch,
-      {.step = state_.step,
-       .epoch = state_.epoch,
-       .micro_batches = std::min(accumulate, parts_.train_loader.batches_per_epoch() - first),
-       .is_last_micro_batch = is_last_micro_batch,
-       .batch_fraction = batch_fraction_}));
-  if (loss.defined() && loss.is_cpu()) {
-    shown_loss_ = loss.item<double>();
+// Of each micro-batch, on all ranks.
+std::vector<double> Loop::count_samples(const MicroBatches& batches) {
+  const bool is_alone = data_group().is_alone();
+  const bool is_skipping = config_.data.on_error == config::OnError::Skip;
+  std::vector<double> counts;
+  for (const auto& batch : batches) {
+    const bool is_own = is_alone || is_skipping;
+    counts.push_back(static_cast<double>(is_own ? batch->count : batch->global_count));
   }
-  return is_last_micro_batch ? log_loss(loss) : Result<void>();
-}
-
-// The mean over the samples of all ranks: each rank's mean counts by its samples.
-double Loop::fraction_of(const data::Batch& batch) {
-  if (data_group().is_alone()) {
-    return 1;
-  }
-  auto total = static_cast<double>(batch.global_count);
-  if (config_.data.on_error == config::OnError::Skip) {
-    std::vector<double> counts = {static_cast<double>(batch.count)};
+  if (!is_alone && is_skipping) {
     dist::all_reduce_sum(data_group(), counts);
-    total = counts.front();
   }
-  return total > 0 ? static_cast<double>(batch.count) / total : 0;
+  return counts;
+}
+
+// The gradient of a step is that of the mean over all its samples, however they are divided into
+// micro-batches and ranks: each micro-batch's own mean counts by its samples.
+Result<void> Loop::learn(const MicroBatches& batches) {
+  const std::vector<double> counts = count_samples(batches);
+  const double step_count = std::accumulate(counts.begin(), counts.end(), 0.0);
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    const data::Batch& batch = *batches[i];
+    const bool is_last_micro_batch = i + 1 == batches.size();
+    if (is_last_micro_batch) {
+      parts_.session.ask_others(state_.batch + 1 == parts_.train_loader.batches_per_epoch());
+    }
+    const double count = std::max(counts[i], 1.0);
+    batch_fraction_ = static_cast<double>(batch.count) / count;
+    const at::Tensor loss =
+        KEDGE_TRY(parts_.step.run(batch, {.step = state_.step,
+                                          .epoch = state_.epoch,
+                                          .batches_per_step = step_count / count,
+                                          .is_last_micro_batch = is_last_micro_batch,
+                                          .batch_fraction = batch_fraction_}));
+    if (loss.defined() && loss.is_cpu()) {
+      shown_loss_ = loss.item<double>();
+    }
+    if (is_last_micro_batch) {
+      KEDGE_TRY(log_loss(loss));
+    }
+    state_.see(batch);
+    items_ += batch.count * std::max<std::int64_t>(parts_.preparation.task.context, 1);
+    parts_.reporter.advance(state_.batch, items_, shown_loss_);
+  }
+  return {};
 }
 
 // Of a step that is done.

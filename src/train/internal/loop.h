@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "config/config.h"
 #include "core/result.h"
@@ -70,9 +71,10 @@ class Loop {
 
  private:
   Result<void> train_epoch();
-  Result<std::unique_ptr<data::Batch>> next_batch();
-  Result<void> learn(const data::Batch& batch, bool is_last_micro_batch);
-  double fraction_of(const data::Batch& batch);
+  using MicroBatches = std::vector<std::unique_ptr<data::Batch>>;
+  Result<MicroBatches> next_step();
+  std::vector<double> count_samples(const MicroBatches& batches);
+  Result<void> learn(const MicroBatches& batches);
   Result<void> log_loss(const at::Tensor& loss);
   at::Tensor mean_over_ranks(const at::Tensor& loss);
   Result<void> take_logged_loss();
@@ -92,6 +94,7 @@ class Loop {
   TrainerState& state_;
   DelayedScalar logged_loss_;
   double shown_loss_ = 0;
+  std::int64_t items_ = 0;     // samples or tokens of this epoch, in this attempt
   double batch_fraction_ = 1;  // of the samples of this batch on all ranks
   std::atomic<std::int64_t> validate_us_{0};
   Stopwatch epoch_watch_;

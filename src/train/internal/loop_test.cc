@@ -7,8 +7,10 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -124,6 +126,18 @@ TEST_F(TrainerTest, accumulated_batches_are_one_larger_batch) {
   expect_near(weights("small"), weights("large"), 1e-6);
   must_train("other", {"loader.batch_size=8"});
   EXPECT_GT(distance(weights("other"), weights("large")), 1e-3);
+}
+
+// One step over all 24 samples, of which the last micro-batch has fewer.
+TEST_F(TrainerTest, micro_batches_count_by_their_samples) {
+  must_train("whole", {"loader.batch_size=24"});
+  for (const auto& [size, accumulate] : {std::pair{5, 5}, {7, 4}, {23, 2}, {10, 3}}) {
+    const std::string id = fmt::format("split-{}", size);
+    must_train(id, {fmt::format("loader.batch_size={}", size),
+                    fmt::format("train.accumulate={}", accumulate)});
+    EXPECT_EQ(summary(id).at("steps"), 1) << id;
+    expect_near(weights(id), weights("whole"), 1e-6);
+  }
 }
 
 TEST_F(TrainerTest, a_clipped_step_is_as_long_as_the_norm_allows) {

@@ -111,7 +111,8 @@ data::LoaderOptions loader_options(const config::Config& config, const Setup& se
   return {
       .batch_size = config.loader.batch_size,
       .workers = loader_workers(config.loader.workers, setup.context->device),
-      .prefetch = config.loader.prefetch,
+      // The micro-batches of a step are taken at once.
+      .prefetch = std::max(config.loader.prefetch, config.train.accumulate),
       .shuffle = config.loader.shuffle,
       .drop_last = config.loader.drop_last,
       .skip_bad = config.data.on_error == config::OnError::Skip,

@@ -105,7 +105,7 @@ Result<at::Tensor> Step::run(const data::Batch& batch, const StepPlace& place) {
                               ? work()
                               : graphs_.run({.inputs = parts_.make_inputs.staged_at(),
                                              .count = batch.count,
-                                             .micro_batches = place.micro_batches,
+                                             .batches_per_step = place.batches_per_step,
                                              .is_last_micro_batch = place.is_last_micro_batch,
                                              .batch_fraction = place.batch_fraction},
                                             work, [this] { drop_unfinished(); });
@@ -120,7 +120,7 @@ at::Tensor Step::run_on_device(const StepPlace& place) {
   if (may_read_back() && config_.train.stop_on_nan && !std::isfinite(loss.item<double>())) {
     return loss.detach();  // the weights stay as they were when the loss was last good
   }
-  at::Tensor scaled = place.micro_batches == 1 ? loss : loss / place.micro_batches;
+  at::Tensor scaled = place.batches_per_step == 1 ? loss : loss / place.batches_per_step;
   if (place.batch_fraction != 1) {
     scaled = scaled * place.batch_fraction;
   }

@@ -50,9 +50,9 @@ struct StepParts {
 struct StepPlace {
   std::int64_t step = 0;  // finished ones
   std::int64_t epoch = 0;
-  std::int64_t micro_batches = 1;  // of this step
+  double batches_per_step = 1;  // the samples of the step by those of this micro-batch
   bool is_last_micro_batch = true;
-  double batch_fraction = 1;  // of the samples of all ranks
+  double batch_fraction = 1;  // this rank's of the micro-batch's samples
 };
 
 class Step {
