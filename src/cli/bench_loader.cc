@@ -21,10 +21,11 @@ std::int64_t cores() {
 }
 
 double bytes_of(const data::Batch& batch) {
-  const std::int64_t sample =
-      batch.context > 0 ? (batch.context + 1) * static_cast<std::int64_t>(sizeof(std::int32_t))
-                        : batch.height * batch.width * batch.channels;
-  return static_cast<double>(batch.count * sample);
+  double bytes = 0;
+  for (const data::Field& field : batch.fields) {
+    bytes += static_cast<double>(batch.count) * static_cast<double>(field.bytes_per_sample());
+  }
+  return bytes;
 }
 
 // What this process has read() so far, from storage or from the kernel's memory.
@@ -47,7 +48,7 @@ class Measurement {
  public:
   Measurement(const data::TrainVal& splits, const data::Pipeline& pipeline,
               const config::Config& config, std::int64_t workers)
-      : is_mapped_(splits.train->info().kind == data::SampleKind::Tokens),
+      : is_mapped_(data::find_field(splits.train->info().fields, data::kImage) == nullptr),
         loader_(*splits.train, pipeline,
                 {.batch_size = config.loader.batch_size,
                  .workers = workers,

@@ -78,19 +78,28 @@ Result<Member> open_member(const config::DataConfig& config, std::string label, 
   return member;
 }
 
+// Whether samples can be in one batch. Images may differ in size: the pipeline sees to that.
+bool is_same_kind(std::vector<FieldInfo> a, std::vector<FieldInfo> b) {
+  for (std::vector<FieldInfo>* fields : {&a, &b}) {
+    if (FieldInfo* image = find_field(*fields, kImage)) {
+      image->shape.erase(image->shape.begin(), image->shape.begin() + 2);
+    }
+  }
+  return a == b;
+}
+
 Result<void> check_agreement(const std::vector<Member>& members) {
   const DatasetInfo& first = members.front().splits.train->info();
   for (const Member& member : members) {
     const DatasetInfo& info = member.splits.train->info();
-    if (info.kind != first.kind || info.class_names != first.class_names ||
-        info.channels != first.channels || info.context != first.context) {
-      return fail(
-          ErrorKind::Usage,
-          fmt::format("data.mix: '{}' and '{}' do not fit together: classes [{}], {} "
-                      "channels against classes [{}], {} channels",
-                      members.front().label, member.label, fmt::join(first.class_names, ", "),
-                      first.channels, fmt::join(info.class_names, ", "), info.channels),
-          "mix sets with the same classes, or choose common ones with data.classes");
+    if (!is_same_kind(info.fields, first.fields) || info.class_names != first.class_names) {
+      return fail(ErrorKind::Usage,
+                  fmt::format("data.mix: '{}' and '{}' do not fit together: classes [{}], {} "
+                              "channels against classes [{}], {} channels",
+                              members.front().label, member.label,
+                              fmt::join(first.class_names, ", "), first.image_shape().channels,
+                              fmt::join(info.class_names, ", "), info.image_shape().channels),
+                  "mix sets with the same classes, or choose common ones with data.classes");
     }
   }
   return {};
@@ -170,6 +179,12 @@ Result<std::optional<std::vector<std::int64_t>>> held_out_counts(
 }
 
 }  // namespace
+
+ImageShape DatasetInfo::image_shape() const {
+  const FieldInfo* image = find_field(fields, kImage);
+  return image == nullptr ? ImageShape{}
+                          : ImageShape{image->shape[0], image->shape[1], image->shape[2]};
+}
 
 std::int64_t Dataset::index_at(const OrderKey& key, std::int64_t position) const {
   return key.shuffle ? permuted(size(), key.seed, static_cast<std::uint64_t>(key.epoch), position)

@@ -1,38 +1,47 @@
-// A Dataset is an immutable list of samples, read by index from any thread. Images are 8-bit
-// HWC; token windows are 32-bit ids. The data room deals in bytes: it never includes libtorch.
+// A Dataset is an immutable list of samples, read by index from any thread. Its info says which
+// fields they have. The data room deals in bytes: it never includes libtorch.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "config/config.h"
 #include "core/registry.h"
 #include "core/result.h"
+#include "data/field.h"
 #include "data/image.h"
 #include "data/order.h"
 
 namespace kedge::data {
 
-enum class SampleKind : std::uint8_t { Image, Tokens };
-
 struct DatasetInfo {
-  SampleKind kind = SampleKind::Image;
-  std::int64_t height = 0;  // images: 0 when they differ in size
-  std::int64_t width = 0;
-  std::int64_t channels = 0;
+  std::vector<FieldInfo> fields;  // of every sample
   std::vector<std::string> class_names;
   std::vector<double> mean;  // images: per channel, of pixels in 0..1
   std::vector<double> std;
-  std::int64_t context = 0;  // tokens: inputs per sample (a window holds one more)
-  std::int64_t vocab = 0;
+  std::int64_t vocab = 0;  // tokens: ids are below this
+
+  // All 0 where there are no images, height and width where they differ.
+  ImageShape image_shape() const;
 };
 
 struct Sample {
-  Image image;                       // images
-  std::vector<std::int32_t> tokens;  // tokens: context + 1 ids
-  std::int64_t label = 0;
+  Image image;  // the field "image", before any transform
+  // Every other field but "label", at its place in DatasetInfo::fields.
+  std::vector<std::vector<std::uint8_t>> rows;
+
+  // The memory of a field, for `count` values.
+  template <typename T>
+  std::span<T> row(std::size_t field, std::int64_t count) {
+    rows.resize(std::max(rows.size(), field + 1));
+    rows[field].resize(static_cast<std::size_t>(count) * sizeof(T));
+    return {reinterpret_cast<T*>(rows[field].data()), static_cast<std::size_t>(count)};
+  }
 };
 
 class Dataset {
@@ -42,13 +51,13 @@ class Dataset {
   virtual const DatasetInfo& info() const = 0;
   virtual std::int64_t size() const = 0;
 
-  // The class of a sample without decoding it; 0 for tokens.
+  // The class of a sample, without decoding it; 0 where it has no field "label".
   virtual std::int64_t label(std::int64_t index) const = 0;
 
   // What a person would call the sample: "truck/000123.png", "test/17".
   virtual std::string name(std::int64_t index) const = 0;
 
-  // Fills `sample`, reusing its memory. Safe from many threads.
+  // Fills all fields of `sample` but the label, reusing its memory. Safe from many threads.
   virtual Result<void> read(std::int64_t index, Sample& sample) const = 0;
 
   // A digest of the content: equal digests, equal data.

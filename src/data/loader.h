@@ -7,36 +7,31 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <span>
+#include <string_view>
 #include <vector>
 
 #include "core/result.h"
 #include "data/dataset.h"
+#include "data/field.h"
 #include "data/pipeline.h"
 
 namespace kedge::data {
 
 // Memory for a batch. The trainer passes page-locked memory here when there is a GPU.
-using Buffer = std::shared_ptr<std::uint8_t>;  // shared: tensors made from a batch may outlive it
 using Allocate = std::function<Buffer(std::size_t size_bytes)>;
 
 Buffer allocate_plain(std::size_t size_bytes);
 
 struct Batch {
   std::int64_t count = 0;
-  // images: uint8 [count, height, width, channels]; tokens: int32 [count, context + 1];
-  // placed images: Placement [count]
-  Buffer samples;
-  bool is_placed = false;
-  std::int64_t height = 0;
-  std::int64_t width = 0;
-  std::int64_t channels = 0;
-  std::int64_t context = 0;
-  Buffer labels;                        // int64 [count]; images only
-  std::vector<std::int64_t> indices;    // which samples of the data set these are
-  std::vector<std::int64_t> positions;  // and where they stand in the epoch's order
-  std::int64_t global_count = 0;        // samples of this batch on all ranks, skipped ones included
-  std::int64_t skipped = 0;             // samples left out because they could not be decoded
+  std::vector<Field> fields = {};            // those of the data set's samples
+  std::vector<std::int64_t> indices = {};    // which samples of the data set these are
+  std::vector<std::int64_t> positions = {};  // and where they stand in the epoch's order
+  std::int64_t global_count = 0;  // samples of this batch on all ranks, skipped ones included
+  std::int64_t skipped = 0;       // samples left out because they could not be decoded
+
+  // Null when the samples have no such field.
+  const Field* find(std::string_view name) const { return find_field(fields, name); }
 };
 
 struct LoaderOptions {
@@ -47,8 +42,8 @@ struct LoaderOptions {
   bool drop_last = false;
   bool skip_bad = false;  // data.on_error: skip
   std::uint64_t seed = 0;
-  // The pixels are elsewhere already, after the pipeline's fixed steps, in this size: batches hold
-  // placements. The pipeline must be able to place.
+  // The pixels are elsewhere already, after the pipeline's fixed steps, in this size: the field
+  // "image" holds placements. The pipeline must be able to place.
   std::optional<ImageShape> placed = {};
   std::int64_t rank = 0;  // each takes its part of the global batch
   std::int64_t ranks = 1;

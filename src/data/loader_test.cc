@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -43,11 +42,11 @@ struct Seen {
 Seen look_at(const Batch& batch) {
   Seen seen;
   seen.indices = batch.indices;
-  const auto bytes =
-      static_cast<std::size_t>(batch.count * batch.height * batch.width * batch.channels);
-  seen.pixels.assign(batch.samples.get(), batch.samples.get() + bytes);
-  seen.labels.resize(static_cast<std::size_t>(batch.count));
-  std::memcpy(seen.labels.data(), batch.labels.get(), seen.labels.size() * sizeof(std::int64_t));
+  const Field* image = batch.find(kImage);
+  const auto bytes = static_cast<std::int64_t>(image->bytes_per_sample()) * batch.count;
+  seen.pixels.assign(image->buffer.get(), image->buffer.get() + bytes);
+  const auto* labels = batch.find(kLabel)->as<std::int64_t>();
+  seen.labels.assign(labels, labels + batch.count);
   return seen;
 }
 
@@ -108,7 +107,10 @@ TEST(Loader, placed_batches_name_the_samples_that_the_others_hold) {
     const auto wanted = plain.next();
     const auto got = placed.next();
     ASSERT_TRUE(got && *got != nullptr);
-    EXPECT_TRUE((*got)->is_placed);
+    const Field* image = (*got)->find(kImage);
+    EXPECT_EQ(image->type, FieldType::Placement);
+    EXPECT_THAT(image->shape, testing::ElementsAre(8, 8, 3));
+    EXPECT_EQ(image->as<Placement>()[0].index, (*wanted)->indices.front());
     EXPECT_EQ((*got)->indices, (*wanted)->indices);
     EXPECT_EQ((*got)->positions, (*wanted)->positions);
     EXPECT_EQ((*got)->positions.size(), static_cast<std::size_t>((*got)->count));
@@ -125,7 +127,7 @@ TEST(Loader, holds_every_sample_once_with_its_own_pixels_and_label) {
     const std::size_t size = seen.pixels.size() / seen.indices.size();
     for (std::size_t i = 0; i < seen.indices.size(); ++i) {
       ASSERT_TRUE(set->read(seen.indices[i], sample));
-      EXPECT_EQ(seen.labels[i], sample.label);
+      EXPECT_EQ(seen.labels[i], set->label(seen.indices[i]));
       EXPECT_TRUE(std::equal(sample.image.pixels.begin(), sample.image.pixels.end(),
                              seen.pixels.begin() + static_cast<std::ptrdiff_t>(i * size)));
       order.push_back(seen.indices[i]);
@@ -236,7 +238,7 @@ TEST(Loader, uses_batch_memory_again_when_its_last_reference_goes) {
   {
     Loader loader(*set, nothing, options);
     loader.start_epoch(0);
-    kept = (*loader.next())->samples;
+    kept = (*loader.next())->find(kImage)->buffer;
     const std::uint8_t before = kept.get()[0];
     run_epoch(loader, 1);
     EXPECT_EQ(kept.get()[0], before);
@@ -339,11 +341,62 @@ TEST(Loader, batches_tokens_as_32_bit_ids) {
   loader.start_epoch(0);
   const auto batch = loader.next();
   ASSERT_TRUE(batch);
-  EXPECT_EQ((*batch)->context, 4);
-  EXPECT_EQ((*batch)->labels, nullptr);
-  std::vector<std::int32_t> ids(10);
-  std::memcpy(ids.data(), (*batch)->samples.get(), ids.size() * sizeof(std::int32_t));
+  ASSERT_EQ((*batch)->fields.size(), 1U);
+  const Field& tokens = (*batch)->fields.front();
+  EXPECT_EQ(static_cast<const FieldInfo&>(tokens), token_fields(4).front());
+  const auto* first = tokens.as<std::int32_t>();
+  const std::vector<std::int32_t> ids(first, first + 10);
   EXPECT_THAT(ids, testing::ElementsAre('a', 'b', 'c', 'd', 'e', 'e', 'f', 'g', 'h', 'i'));
+}
+
+// Windows of ids, each with a weight for every prediction and the number of its document.
+class WeightedWindows final : public Dataset {
+ public:
+  WeightedWindows() {
+    info_.fields = token_fields(2);
+    info_.fields.push_back({.name = "weight", .type = FieldType::F32, .shape = {2}});
+    info_.fields.push_back({.name = "document", .type = FieldType::I64});
+  }
+
+  const DatasetInfo& info() const override { return info_; }
+
+  std::int64_t size() const override { return 3; }
+
+  std::int64_t label(std::int64_t) const override { return 0; }
+
+  std::string name(std::int64_t index) const override { return std::to_string(index); }
+
+  Result<void> read(std::int64_t index, Sample& sample) const override {
+    std::ranges::fill(sample.row<std::int32_t>(0, 3), static_cast<std::int32_t>(70000 + index));
+    std::ranges::fill(sample.row<float>(1, 2), 0.5F * static_cast<float>(index));
+    sample.row<std::int64_t>(2, 1)[0] = -index;
+    return {};
+  }
+
+  std::string digest() const override { return ""; }
+
+ private:
+  DatasetInfo info_;
+};
+
+TEST(Loader, batches_whatever_fields_a_source_has) {
+  const WeightedWindows set;
+  const Pipeline nothing = make_pipeline({});
+  Loader loader(set, nothing, {.batch_size = 3, .workers = 1});
+  loader.start_epoch(0);
+  const auto batch = loader.next();
+  ASSERT_TRUE(batch) << batch.error().message;
+  ASSERT_EQ((*batch)->fields.size(), 3U);
+  EXPECT_EQ((*batch)->find(kImage), nullptr);
+  const auto* ids = (*batch)->find(kTokens)->as<std::int32_t>();
+  EXPECT_THAT(std::vector<std::int32_t>(ids, ids + 9),
+              testing::ElementsAre(70000, 70000, 70000, 70001, 70001, 70001, 70002, 70002, 70002));
+  const Field* weight = (*batch)->find("weight");
+  EXPECT_EQ(weight->bytes_per_sample(), 8U);
+  EXPECT_THAT(std::vector<float>(weight->as<float>(), weight->as<float>() + 6),
+              testing::ElementsAre(0, 0, 0.5, 0.5, 1, 1));
+  const auto* document = (*batch)->find("document")->as<std::int64_t>();
+  EXPECT_THAT(std::vector<std::int64_t>(document, document + 3), testing::ElementsAre(0, -1, -2));
 }
 
 }  // namespace

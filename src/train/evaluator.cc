@@ -90,16 +90,13 @@ void Evaluator::keep_predictions(const data::Batch& batch, const at::Tensor& sco
   const at::Tensor probabilities =
       scores.slice(0, 0, count).to(at::kFloat).softmax(1).cpu().contiguous();
   const auto* row = probabilities.data_ptr<float>();
-  const auto* labels = reinterpret_cast<const std::int64_t*>(batch.labels.get());
+  const auto* labels = batch.find(data::kLabel)->as<std::int64_t>();
   const std::int64_t classes = probabilities.size(1);
   for (std::int64_t i = 0; i < count; ++i) {
     predictions.push_back({.index = batch.indices[static_cast<std::size_t>(i)],
                            .label = labels[i],
                            .scores = {row + i * classes, row + (i + 1) * classes},
-                           .image = {.height = batch.height,
-                                     .width = batch.width,
-                                     .channels = batch.channels,
-                                     .pixels = make_inputs_.pixels_of(batch, i)}});
+                           .image = make_inputs_.image_of(batch, i)});
   }
 }
 

@@ -1,12 +1,13 @@
 #include "train/inputs.h"
 
+#include <algorithm>
 #include <cstdint>
-#include <cstring>
 
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/types.h>
 
+#include "data/placement.h"
 #include "train/internal/resident.h"
 
 namespace kedge::train {
@@ -16,19 +17,25 @@ namespace {
 // a second captured of the step.
 constexpr std::int64_t kLarge = 256 * 1024;
 
-// A tensor over a batch's buffer that keeps the buffer alive.
-at::Tensor over(const data::Buffer& buffer, at::IntArrayRef shape, at::ScalarType type) {
-  return torch::from_blob(buffer.get(), shape, [keep = buffer](void*) {}, type);
+// A tensor over a field's buffer that keeps the buffer alive.
+at::Tensor bytes_over(const data::Field& field, std::int64_t count) {
+  const auto size = count * static_cast<std::int64_t>(field.bytes_per_sample());
+  return torch::from_blob(field.buffer.get(), {size}, [keep = field.buffer](void*) {}, at::kByte);
 }
 
-std::int64_t bytes_per_sample(const data::Batch& batch) {
-  if (batch.context > 0) {
-    return (batch.context + 1) * static_cast<std::int64_t>(sizeof(std::int32_t));
+at::ScalarType tensor_type(data::FieldType type) {
+  switch (type) {
+    case data::FieldType::I32:
+      return at::kInt;
+    case data::FieldType::I64:
+      return at::kLong;
+    case data::FieldType::F32:
+      return at::kFloat;
+    case data::FieldType::U8:
+    case data::FieldType::Placement:
+      break;
   }
-  if (batch.is_placed) {
-    return sizeof(data::Placement);
-  }
-  return batch.height * batch.width * batch.channels;
+  return at::kByte;
 }
 
 at::Tensor per_channel(const std::vector<double>& values, const InputMaker::Options& options) {
@@ -57,43 +64,43 @@ void InputMaker::stage(const data::Batch& batch) {
   while (!in_flight_.empty() && in_flight_.front().done.query()) {
     in_flight_.pop_front();
   }
-  shape_ = {.count = batch.count,
-            .samples = nullptr,
-            .is_placed = batch.is_placed,
-            .height = batch.height,
-            .width = batch.width,
-            .channels = batch.channels,
-            .context = batch.context,
-            .labels = nullptr,
-            .indices = {},
-            .positions = {}};
-  const at::Tensor samples =
-      over(batch.samples, {batch.count * bytes_per_sample(batch)}, at::kByte);
-  const at::Tensor labels =
-      batch.context == 0 ? over(batch.labels, {batch.count}, at::kLong) : at::Tensor();
+  count_ = batch.count;
+  staged_.clear();
+  for (const data::Field& field : batch.fields) {
+    staged_.push_back({field, bytes_over(field, batch.count)});
+  }
   if (options_.device.is_cuda()) {
-    stage_on_device(samples, labels);
-  } else {
-    samples_ = samples;
-    labels_ = labels;
+    stage_on_device();
   }
 }
 
-Inputs InputMaker::make() {
-  if (shape_.context == 0) {
-    return {images(), labels_};
+at::Tensor InputMaker::staged(std::string_view name) const {
+  const StagedField* field = data::find_field(staged_, name);
+  if (field == nullptr) {
+    return {};
   }
-  const at::Tensor window_NT =
-      samples_.view(at::kInt).view({shape_.count, shape_.context + 1}).to(at::kLong);
-  return {window_NT.slice(1, 0, shape_.context), window_NT.slice(1, 1, shape_.context + 1)};
+  const bool is_placed = field->type == data::FieldType::Placement;
+  std::vector<std::int64_t> shape = is_placed ? std::vector<std::int64_t>{-1} : field->shape;
+  shape.insert(shape.begin(), count_);
+  return field->bytes.view(tensor_type(field->type)).view(shape);
+}
+
+Inputs InputMaker::make() {
+  if (const at::Tensor tokens = staged(data::kTokens); tokens.defined()) {
+    const at::Tensor window_NT = tokens.to(at::kLong);
+    const std::int64_t context = window_NT.size(1) - 1;
+    return {window_NT.slice(1, 0, context), window_NT.slice(1, 1, context + 1)};
+  }
+  return {images(), staged(data::kLabel)};
 }
 
 // A slot is written only when the step that read it last is done: with two slots that is the step
 // before the one that may be computing now.
-void InputMaker::stage_on_device(const at::Tensor& samples, const at::Tensor& labels) {
+void InputMaker::stage_on_device() {
   const c10::impl::VirtualGuardImpl device(options_.device.type());
   const c10::Stream compute = device.getStream(options_.device);
-  const bool is_aside = samples.numel() >= kLarge;
+  const bool is_aside = std::ranges::any_of(
+      staged_, [](const StagedField& field) { return field.bytes.numel() >= kLarge; });
   if (is_aside && !copies_) {
     copies_ = device.getStreamFromGlobalPool(options_.device, /*isHighPriority=*/false);
   }
@@ -106,22 +113,35 @@ void InputMaker::stage_on_device(const at::Tensor& samples, const at::Tensor& la
   note_reads(slots_[slot_]);
   slot_ = is_aside ? 1 - slot_ : 0;
   Slot& slot = slots_[slot_];
-  if (!slot.samples.defined() || slot.samples.numel() < samples.numel()) {
-    slot.samples = torch::empty_like(samples, torch::TensorOptions(options_.device));
-    slot.labels = labels.defined()
-                      ? torch::empty_like(labels, torch::TensorOptions(options_.device))
-                      : at::Tensor();
+  if (!has_room(slot.fields)) {
+    slot.fields = make_room();
     note_reads(slot);  // the allocator's memory may have had another use a moment ago
   }
   const c10::OptionalStreamGuard guard(is_aside ? copies_ : std::nullopt);
   if (is_aside && slot.is_read) {
     slot.is_read->block(*copies_);
   }
-  samples_ = send(samples, slot.samples);
-  labels_ = labels.defined() ? send(labels, slot.labels) : labels;
+  for (std::size_t i = 0; i < staged_.size(); ++i) {
+    staged_[i].bytes = send(staged_[i].bytes, slot.fields[i]);
+  }
   if (is_aside) {
     in_flight_.back().done.block(compute);
   }
+}
+
+bool InputMaker::has_room(const std::vector<at::Tensor>& memory) const {
+  return std::ranges::equal(memory, staged_, [](const at::Tensor& has, const StagedField& wants) {
+    return has.numel() >= wants.bytes.numel();
+  });
+}
+
+// All fields get new memory, so that staged_at() changes whichever was too small.
+std::vector<at::Tensor> InputMaker::make_room() const {
+  std::vector<at::Tensor> memory;
+  for (const StagedField& field : staged_) {
+    memory.push_back(torch::empty_like(field.bytes, torch::TensorOptions(options_.device)));
+  }
+  return memory;
 }
 
 at::Tensor InputMaker::send(const at::Tensor& host, const at::Tensor& memory) {
@@ -133,31 +153,35 @@ at::Tensor InputMaker::send(const at::Tensor& host, const at::Tensor& memory) {
   return on_device;
 }
 
-at::Tensor InputMaker::images() {
-  if (shape_.is_placed && options_.place != nullptr) {
+at::Tensor InputMaker::images() const {
+  const StagedField& image = *data::find_field(staged_, data::kImage);
+  const bool is_placed = image.type == data::FieldType::Placement;
+  const std::int64_t height = image.shape[0];
+  const std::int64_t width = image.shape[1];
+  const std::int64_t channels = image.shape[2];
+  if (is_placed && options_.place != nullptr) {
     at::Tensor x =
-        torch::empty({shape_.count, shape_.channels, shape_.height, shape_.width},
+        torch::empty({count_, channels, height, width},
                      torch::TensorOptions(options_.type)
                          .device(options_.device)
                          .memory_format(options_.channels_last ? at::MemoryFormat::ChannelsLast
                                                                : at::MemoryFormat::Contiguous));
-    (*options_.place)(options_.resident->pixels_NHWC, samples_, {scale_, shift_}, x);
+    (*options_.place)(options_.resident->pixels_NHWC, image.bytes, {scale_, shift_}, x);
     return x;
   }
-  const at::Tensor bytes = shape_.is_placed ? render_placed() : samples_;
+  const at::Tensor bytes = is_placed ? render_placed(image) : image.bytes;
   // A batch is NHWC in memory, so the permuted view already is channels-last.
-  at::Tensor x = bytes.view({shape_.count, shape_.height, shape_.width, shape_.channels})
-                     .permute({0, 3, 1, 2});
+  at::Tensor x = bytes.view({count_, height, width, channels}).permute({0, 3, 1, 2});
   x = options_.channels_last ? x.to(at::kFloat) : x.to(at::kFloat).contiguous();
   x.mul_(scale_).add_(shift_);
   return x.to(options_.type);
 }
 
-at::Tensor InputMaker::render_placed() const {
-  const std::int64_t out_bytes = shape_.height * shape_.width * shape_.channels;
-  const at::Tensor out = torch::empty({shape_.count * out_bytes}, torch::kByte);
-  const auto* placements = static_cast<const data::Placement*>(samples_.const_data_ptr());
-  for (std::int64_t i = 0; i < shape_.count; ++i) {
+at::Tensor InputMaker::render_placed(const StagedField& image) const {
+  const std::int64_t out_bytes = image.shape[0] * image.shape[1] * image.shape[2];
+  const at::Tensor out = torch::empty({count_ * out_bytes}, torch::kByte);
+  const auto* placements = static_cast<const data::Placement*>(image.bytes.const_data_ptr());
+  for (std::int64_t i = 0; i < count_; ++i) {
     const at::Tensor source = options_.resident->pixels_NHWC[placements[i].index];
     data::render(placements[i], options_.resident->shape, source.const_data_ptr<std::uint8_t>(),
                  out.data_ptr<std::uint8_t>() + i * out_bytes);
@@ -165,20 +189,27 @@ at::Tensor InputMaker::render_placed() const {
   return out;
 }
 
-std::vector<std::uint8_t> InputMaker::pixels_of(const data::Batch& batch, std::int64_t i) const {
-  std::vector<std::uint8_t> pixels(
-      static_cast<std::size_t>(batch.height * batch.width * batch.channels));
-  if (!batch.is_placed) {
-    std::memcpy(pixels.data(), batch.samples.get() + static_cast<std::size_t>(i) * pixels.size(),
-                pixels.size());
-    return pixels;
+data::Image InputMaker::image_of(const data::Batch& batch, std::int64_t i) const {
+  const data::Field& field = *batch.find(data::kImage);
+  data::Image image{
+      .height = field.shape[0], .width = field.shape[1], .channels = field.shape[2], .pixels = {}};
+  const auto size = static_cast<std::size_t>(image.height * image.width * image.channels);
+  if (field.type != data::FieldType::Placement) {
+    const std::uint8_t* first = field.buffer.get() + static_cast<std::size_t>(i) * size;
+    image.pixels.assign(first, first + size);
+    return image;
   }
-  const data::Placement& placement =
-      reinterpret_cast<const data::Placement*>(batch.samples.get())[i];
+  image.pixels.resize(size);
+  const data::Placement& placement = field.as<data::Placement>()[i];
   const at::Tensor source = options_.resident->pixels_NHWC[placement.index].cpu();
   data::render(placement, options_.resident->shape, source.const_data_ptr<std::uint8_t>(),
-               pixels.data());
-  return pixels;
+               image.pixels.data());
+  return image;
+}
+
+std::int64_t predictions_of(const data::Batch& batch) {
+  const data::Field* tokens = batch.find(data::kTokens);
+  return tokens == nullptr ? batch.count : batch.count * (tokens->shape.front() - 1);
 }
 
 data::Allocate batch_allocator(at::Device device, bool pinned) {

@@ -1,7 +1,7 @@
 // Turns a loader's batch into tensors on the device: pixels stay 8-bit until they are there. In two
-// parts: stage() starts the copies, always into the same one or two pieces of device memory, and
-// make() does the rest on the device alone, so that it can be captured and replayed for every
-// batch.
+// parts: stage() starts the copies of all fields, each always into the same one or two pieces of
+// device memory, and make() does the rest on the device alone, so that it can be captured and
+// replayed for every batch.
 #pragma once
 
 #include <array>
@@ -9,14 +9,16 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 #include <c10/core/Event.h>
 #include <c10/core/Stream.h>
 
+#include "data/field.h"
+#include "data/image.h"
 #include "data/loader.h"
-#include "data/placement.h"
 #include "kernels/place_images.h"
 
 namespace kedge::train {
@@ -25,7 +27,7 @@ struct Resident;
 
 struct Inputs {
   at::Tensor x;  // images: float [N, C, H, W]; tokens: int64 [N, T]
-  at::Tensor y;  // int64 [N], or [N, T]
+  at::Tensor y;  // int64 [N], or [N, T]; undefined for images without labels
 };
 
 // How images become floats; kept with the model, because inference must do the same.
@@ -57,24 +59,34 @@ class InputMaker {
     return make();
   }
 
-  // The 8-bit pixels of one image of `batch`, which must have been staged last.
-  std::vector<std::uint8_t> pixels_of(const data::Batch& batch, std::int64_t i) const;
+  // A field of the batch that was staged last, on the device: [count, shape...]. Undefined where
+  // the batch has no such field. Placements are bytes.
+  at::Tensor staged(std::string_view name) const;
 
-  // Where the staged samples lie: a captured make() is good for as long as this stays.
-  const void* staged_at() const { return samples_.const_data_ptr(); }
+  // One image of `batch`, which must have some, as 8-bit pixels.
+  data::Image image_of(const data::Batch& batch, std::int64_t i) const;
+
+  // Where the staged fields lie: a captured make() is good for as long as this stays. There must be
+  // a staged batch.
+  const void* staged_at() const { return staged_.front().bytes.const_data_ptr(); }
 
  private:
   // Device memory that is written again for every batch, or for every other one: large batches are
   // copied on a stream of their own while the step before still computes.
   struct Slot {
-    at::Tensor samples;
-    at::Tensor labels;
+    std::vector<at::Tensor> fields;     // bytes
     std::optional<c10::Event> is_read;  // what used it last is done
   };
 
-  at::Tensor images();
-  at::Tensor render_placed() const;
-  void stage_on_device(const at::Tensor& samples, const at::Tensor& labels);
+  struct StagedField : data::FieldInfo {
+    at::Tensor bytes;
+  };
+
+  at::Tensor images() const;
+  at::Tensor render_placed(const StagedField& image) const;
+  void stage_on_device();
+  bool has_room(const std::vector<at::Tensor>& memory) const;
+  std::vector<at::Tensor> make_room() const;
   at::Tensor send(const at::Tensor& host, const at::Tensor& memory);
 
   // Page-locked memory must not go back to the loader before the copy engine has read it.
@@ -89,11 +101,13 @@ class InputMaker {
   std::array<Slot, 2> slots_;
   std::size_t slot_ = 0;  // of the staged batch
   std::optional<c10::Stream> copies_;
-  at::Tensor samples_;  // bytes
-  at::Tensor labels_;
-  data::Batch shape_;  // of the staged batch; its buffers are the loader's again
+  std::int64_t count_ = 0;  // samples of the staged batch
+  std::vector<StagedField> staged_;
   std::deque<InFlight> in_flight_;
 };
+
+// How many classes or tokens a model predicts from a batch.
+std::int64_t predictions_of(const data::Batch& batch);
 
 // Page-locked memory when there is a GPU to copy to.
 data::Allocate batch_allocator(at::Device device, bool pinned);

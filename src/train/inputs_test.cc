@@ -13,22 +13,22 @@
 namespace kedge::train {
 namespace {
 
+template <typename T>
+data::Field field_of(const data::FieldInfo& info, const std::vector<T>& values) {
+  data::Field field{info, data::allocate_plain(values.size() * sizeof(T))};
+  std::memcpy(field.buffer.get(), values.data(), values.size() * sizeof(T));
+  return field;
+}
+
 // Two images of 2x3 pixels with channels interleaved: byte k of the batch is 10 * k.
 data::Batch two_images(std::int64_t channels) {
-  data::Batch batch;
-  batch.count = 2;
-  batch.height = 2;
-  batch.width = 3;
-  batch.channels = channels;
-  const auto size = static_cast<std::size_t>(2 * 2 * 3 * channels);
-  batch.samples = data::allocate_plain(size);
-  for (std::size_t i = 0; i < size; ++i) {
-    batch.samples.get()[i] = static_cast<std::uint8_t>(10 * i % 256);
+  std::vector<std::uint8_t> pixels(static_cast<std::size_t>(2 * 2 * 3 * channels));
+  for (std::size_t i = 0; i < pixels.size(); ++i) {
+    pixels[i] = static_cast<std::uint8_t>(10 * i % 256);
   }
-  batch.labels = data::allocate_plain(2 * sizeof(std::int64_t));
-  const std::int64_t labels[] = {4, 7};
-  std::memcpy(batch.labels.get(), labels, sizeof labels);
-  return batch;
+  const auto infos = data::image_fields({.height = 2, .width = 3, .channels = channels});
+  return {.count = 2,
+          .fields = {field_of(infos[0], pixels), field_of<std::int64_t>(infos[1], {4, 7})}};
 }
 
 class InputsOf : public testing::TestWithParam<bool> {};
@@ -65,27 +65,42 @@ TEST(Inputs, labels_outlive_the_batch) {
 }
 
 TEST(Inputs, a_token_predicts_the_one_after_it) {
-  data::Batch batch;
-  batch.count = 2;
-  batch.context = 3;
-  batch.samples = data::allocate_plain(8 * sizeof(std::int32_t));
-  std::int32_t tokens[8];
-  std::iota(std::begin(tokens), std::end(tokens), 10);
-  std::memcpy(batch.samples.get(), tokens, sizeof tokens);
+  std::vector<std::int32_t> tokens(8);
+  std::iota(tokens.begin(), tokens.end(), 10);
+  const data::Batch batch{.count = 2, .fields = {field_of(data::token_fields(3).front(), tokens)}};
+  EXPECT_EQ(predictions_of(batch), 6);
   InputMaker make({}, {});
   const Inputs inputs = make(batch);
   EXPECT_TRUE(inputs.x.equal(torch::tensor({{10, 11, 12}, {14, 15, 16}}, torch::kInt64)));
   EXPECT_TRUE(inputs.y.equal(torch::tensor({{11, 12, 13}, {15, 16, 17}}, torch::kInt64)));
 }
 
+TEST(Inputs, any_field_of_a_batch_is_staged_under_its_name) {
+  const std::vector<float> weights = {0, 0.5, 1, 0.25};
+  data::Batch batch = two_images(1);
+  batch.fields.push_back(
+      field_of({.name = "weight", .type = data::FieldType::F32, .shape = {2}}, weights));
+  InputMaker make({.mean = {0}, .std = {1}}, {});
+  make.stage(batch);
+  EXPECT_TRUE(make.staged("weight").equal(torch::tensor({{0.0F, 0.5F}, {1.0F, 0.25F}})));
+  EXPECT_EQ(make.staged(data::kImage).sizes(), at::IntArrayRef({2, 2, 3, 1}));
+  EXPECT_FALSE(make.staged("mask").defined());
+  EXPECT_EQ(predictions_of(batch), 2);
+}
+
+TEST(Inputs, images_may_have_no_labels) {
+  data::Batch batch = two_images(1);
+  batch.fields.pop_back();
+  InputMaker make({.mean = {0}, .std = {1}}, {});
+  const Inputs inputs = make(batch);
+  EXPECT_EQ(inputs.x.size(0), 2);
+  EXPECT_FALSE(inputs.y.defined());
+}
+
 // 40 images of 6x5 pixels, each with a colour of its own.
 class Colours : public data::Dataset {
  public:
-  Colours() {
-    info_.height = 6;
-    info_.width = 5;
-    info_.channels = 3;
-  }
+  Colours() { info_.fields = data::image_fields({.height = 6, .width = 5, .channels = 3}); }
 
   const data::DatasetInfo& info() const override { return info_; }
 
@@ -100,7 +115,6 @@ class Colours : public data::Dataset {
     for (std::int64_t i = 0; i < 6 * 5 * 3; ++i) {
       sample.image.pixels.push_back(static_cast<std::uint8_t>(index * 6 + i));
     }
-    sample.label = label(index);
     return {};
   }
 
@@ -139,8 +153,9 @@ TEST(Inputs, images_on_the_device_make_the_same_batches_as_streamed_ones) {
       EXPECT_TRUE(at::equal(got.x, wanted.x));
       EXPECT_TRUE(at::equal(got.y, wanted.y));
       EXPECT_EQ(other->indices, one->indices);
-      const std::vector<std::uint8_t> pixels = make_placed.pixels_of(*other, 1);
-      EXPECT_EQ(std::memcmp(pixels.data(), one->samples.get() + pixels.size(), pixels.size()), 0);
+      const data::Image image = make_placed.image_of(*other, 1);
+      EXPECT_EQ(image.height, 7);
+      EXPECT_EQ(image.pixels, make_streamed.image_of(*one, 1).pixels);
     }
   }
 }

@@ -69,12 +69,12 @@ Result<Preparation> prepare(const config::Config& config, const data::Dataset& d
   preparation.class_names = info.class_names;
   preparation.eval_steps = eval_pipeline.steps();
   nn::Task& task = preparation.task;
-  if (info.kind == data::SampleKind::Tokens) {
+  if (const data::FieldInfo* tokens = data::find_field(info.fields, data::kTokens)) {
     if (config.train.mixup > 0) {
       return fail(ErrorKind::Usage, "train.mixup mixes images, but the data are tokens",
                   "leave train.mixup out");
     }
-    task.context = info.context;
+    task.context = tokens->shape.front() - 1;
     task.vocab = config.model.vocab.value_or(info.vocab);
     if (task.vocab < info.vocab) {
       return fail(ErrorKind::Usage,

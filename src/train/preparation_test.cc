@@ -13,7 +13,7 @@ using testing::HasSubstr;
 class FakeImages final : public data::Dataset {
  public:
   explicit FakeImages(std::int64_t first_good) : first_good_(first_good) {
-    info_.channels = 1;
+    info_.fields = data::image_fields({.channels = 1});
     info_.class_names = {"a", "b", "c", "d", "e", "f"};
     info_.mean = {0.5};
     info_.std = {0.25};

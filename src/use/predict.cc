@@ -152,14 +152,9 @@ class Predictor {
   // Images that cannot be read get an error row.
   std::vector<Answer> answer_images(std::span<const PredictItem> items) {
     const nn::Task& task = saved_.preparation.task;
-    const auto image_bytes = static_cast<std::size_t>(task.height * task.width * task.channels);
-    data::Batch batch;
-    batch.height = task.height;
-    batch.width = task.width;
-    batch.channels = task.channels;
-    batch.samples = data::allocate_plain(items.size() * image_bytes);
-    batch.labels = data::allocate_plain(items.size() * sizeof(std::int64_t));
-    std::memset(batch.labels.get(), 0, items.size() * sizeof(std::int64_t));
+    const data::FieldInfo field = data::image_fields({task.height, task.width, task.channels})[0];
+    const std::size_t image_bytes = field.bytes_per_sample();
+    const data::Buffer pixels = data::allocate_plain(items.size() * image_bytes);
     std::vector<Answer> answers(items.size());
     std::vector<std::size_t> places;
     for (std::size_t i = 0; i < items.size(); ++i) {
@@ -168,14 +163,13 @@ class Predictor {
         answers[i].error = image.error().message;
         continue;
       }
-      std::memcpy(batch.samples.get() + places.size() * image_bytes, image->pixels.data(),
-                  image_bytes);
+      std::memcpy(pixels.get() + places.size() * image_bytes, image->pixels.data(), image_bytes);
       places.push_back(i);
     }
-    batch.count = static_cast<std::int64_t>(places.size());
-    if (batch.count == 0) {
+    if (places.empty()) {
       return answers;
     }
+    const data::Batch batch{.count = std::ssize(places), .fields = {{field, pixels}}};
     const auto [score, index] = top_scores(make_inputs_(batch).x);
     for (std::size_t row = 0; row < places.size(); ++row) {
       for (std::int64_t k = 0; k < score.size(1); ++k) {

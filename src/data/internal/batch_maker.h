@@ -1,4 +1,4 @@
-// Makes one batch: which samples, read, transformed, side by side in a Buffer. A pure function of
+// Makes one batch: which samples, and their fields side by side in Buffers. A pure function of
 // (epoch, batch number), safe from many threads, each with its own Sample to work in. Several
 // threads may make parts of a batch, which are joined.
 #pragma once
@@ -9,7 +9,9 @@
 #include "core/random.h"
 #include "core/result.h"
 #include "data/dataset.h"
+#include "data/internal/batch_draft.h"
 #include "data/internal/buffer_pool.h"
+#include "data/internal/sample_filler.h"
 #include "data/loader.h"
 #include "data/pipeline.h"
 
@@ -43,8 +45,8 @@ class BatchMaker {
   // Usage when the options and the data set give no batch at all.
   Result<void> check() const;
 
-  // Into how many parts a batch is worth splitting: files that must be decoded, as many as there
-  // are workers.
+  // Into how many parts a batch is worth splitting: where samples are slow to read, as many as
+  // there are workers.
   std::int64_t parts() const { return parts_; }
 
   MadeBatch make(const BatchPlace& place, Sample& scratch) const;
@@ -64,21 +66,13 @@ class BatchMaker {
 
   Visit visit_of(std::int64_t epoch, std::int64_t position, std::int64_t index) const;
 
-  // False: the sample cannot be read and is left out.
-  Result<bool> add_sample(std::int64_t index, Visit visit, Sample& scratch, Batch& batch) const;
-  Result<void> add_placement(std::int64_t index, Visit& visit, Batch& batch) const;
-  Result<void> add_image(const Sample& sample, std::int64_t index, Batch& batch) const;
-  Result<void> add_tokens(const Sample& sample, Batch& batch) const;
-  Result<void> check_size(const Batch& batch, const ImageShape& shape, std::int64_t index) const;
-  Result<void> append(const Batch& part, Batch& batch) const;
-
-  std::int64_t most_in_a_part() const { return (options_.batch_size + parts_ - 1) / parts_; }
-
-  Result<Buffer> take(std::size_t sample_bytes, std::int64_t count) const;
+  BatchDraft draft(std::int64_t capacity) const {
+    return {dataset_, filler_->fields(), capacity, *pool_};
+  }
 
   const Dataset& dataset_;
-  const Pipeline& pipeline_;
   LoaderOptions options_;
+  std::unique_ptr<SampleFiller> filler_;
   std::int64_t parts_;
   std::shared_ptr<BufferPool> pool_;  // shared: batches may outlive the loader
 };

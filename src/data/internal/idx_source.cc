@@ -14,9 +14,7 @@ namespace {
 std::unique_ptr<Dataset> make_idx_part(const IdxSet& set, const std::string& part,
                                        ImageBlock block) {
   DatasetInfo info;
-  info.height = block.height;
-  info.width = block.width;
-  info.channels = block.channels;
+  info.fields = image_fields({block.height, block.width, block.channels});
   info.class_names = set.class_names;
   info.mean = {set.mean};
   info.std = {set.std};

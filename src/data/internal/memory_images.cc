@@ -15,10 +15,12 @@ MemoryImages::MemoryImages(DatasetInfo info, std::string part, std::vector<std::
       part_(std::move(part)),
       pixels_(std::move(pixels)),
       labels_(std::move(labels)),
-      image_bytes_(static_cast<std::size_t>(info_.height * info_.width * info_.channels)) {
+      shape_(info_.image_shape()),
+      image_bytes_(info_.fields.front().bytes_per_sample()) {
   KEDGE_CHECK(pixels_.size() == labels_.size() * image_bytes_, "one label for every image");
   Digest digest;
-  digest.add(fmt::format("images {} {} {} {}", size(), info_.height, info_.width, info_.channels));
+  digest.add(
+      fmt::format("images {} {} {} {}", size(), shape_.height, shape_.width, shape_.channels));
   digest.add(pixels_);
   digest.add(labels_);
   digest_ = digest.text();
@@ -30,11 +32,10 @@ std::string MemoryImages::name(std::int64_t index) const {
 
 Result<void> MemoryImages::read(std::int64_t index, Sample& sample) const {
   const std::uint8_t* first = pixels_.data() + static_cast<std::size_t>(index) * image_bytes_;
-  sample.image.height = info_.height;
-  sample.image.width = info_.width;
-  sample.image.channels = info_.channels;
+  sample.image.height = shape_.height;
+  sample.image.width = shape_.width;
+  sample.image.channels = shape_.channels;
   sample.image.pixels.assign(first, first + image_bytes_);
-  sample.label = label(index);
   return {};
 }
 

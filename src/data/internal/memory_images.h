@@ -12,8 +12,8 @@ namespace kedge::data {
 
 class MemoryImages : public Dataset {
  public:
-  // `pixels` holds labels.size() images of info.height x width x channels. `part` names the
-  // samples: "test" gives "test/17".
+  // `pixels` holds labels.size() images of the info's size. `part` names the samples: "test" gives
+  // "test/17".
   MemoryImages(DatasetInfo info, std::string part, std::vector<std::uint8_t> pixels,
                std::vector<std::uint8_t> labels);
 
@@ -35,6 +35,7 @@ class MemoryImages : public Dataset {
   std::string part_;
   std::vector<std::uint8_t> pixels_;
   std::vector<std::uint8_t> labels_;
+  ImageShape shape_;
   std::size_t image_bytes_;
   std::string digest_;
 };

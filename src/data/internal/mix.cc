@@ -19,9 +19,10 @@ Joined::Joined(std::vector<std::unique_ptr<Dataset>> sets)
     : sets_(std::move(sets)), starts_{0}, info_(sets_.front()->info()) {
   for (const auto& set : sets_) {
     starts_.push_back(starts_.back() + set->size());
-    if (set->info().height != info_.height || set->info().width != info_.width) {
-      info_.height = 0;
-      info_.width = 0;
+    FieldInfo* image = find_field(info_.fields, kImage);
+    if (image != nullptr && set->info().image_shape() != info_.image_shape()) {
+      image->shape[0] = 0;
+      image->shape[1] = 0;
     }
   }
 }

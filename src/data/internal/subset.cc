@@ -41,11 +41,7 @@ std::string Subset::name(std::int64_t index) const {
 }
 
 Result<void> Subset::read(std::int64_t index, Sample& sample) const {
-  KEDGE_TRY(whole_->read(original(index), sample));
-  if (!new_labels_.empty()) {
-    sample.label = new_labels_[static_cast<std::size_t>(sample.label)];
-  }
-  return {};
+  return whole_->read(original(index), sample);
 }
 
 std::string Subset::digest() const {

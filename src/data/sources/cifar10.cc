@@ -16,9 +16,7 @@ namespace {
 
 std::unique_ptr<Dataset> make_cifar10_part(const std::string& part, ImageBlock block) {
   DatasetInfo info;
-  info.height = block.height;
-  info.width = block.width;
-  info.channels = block.channels;
+  info.fields = image_fields({block.height, block.width, block.channels});
   info.class_names.assign(kCifar10Classes.begin(), kCifar10Classes.end());
   info.mean = {0.4914, 0.4822, 0.4465};
   info.std = {0.2470, 0.2435, 0.2616};

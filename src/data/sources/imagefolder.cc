@@ -44,7 +44,7 @@ class ImageFolder : public Dataset {
  public:
   ImageFolder(ImageFiles files, std::vector<std::string> class_names, std::string digest)
       : files_(std::move(files)), known_(files_.files.size()), digest_(std::move(digest)) {
-    info_.channels = 3;
+    info_.fields = image_fields({.channels = 3});
     info_.class_names = std::move(class_names);
     info_.mean = {0.485, 0.456, 0.406};  // ImageNet's, which pretrained models expect
     info_.std = {0.229, 0.224, 0.225};
@@ -61,7 +61,6 @@ class ImageFolder : public Dataset {
   Result<void> read(std::int64_t index, Sample& sample) const override {
     const Path path = files_.root / file(index).name;
     const std::string bytes = KEDGE_TRY(read_file(path));
-    sample.label = file(index).label;
     return decode_again(as_bytes(bytes), path.string(), known_[static_cast<std::size_t>(index)],
                         sample.image);
   }

@@ -30,7 +30,7 @@ enum class Part : std::uint8_t { Train, Test };
 class SyntheticImages : public Dataset {
  public:
   SyntheticImages(DatasetInfo info, Part part, std::int64_t count)
-      : info_(std::move(info)), part_(part), count_(count) {}
+      : info_(std::move(info)), shape_(info_.image_shape()), part_(part), count_(count) {}
 
   const DatasetInfo& info() const override { return info_; }
 
@@ -49,27 +49,27 @@ class SyntheticImages : public Dataset {
   std::string digest() const override {
     Digest digest;
     digest.add(fmt::format("synthetic 1 {} {} {} {} {} {}", static_cast<int>(part_), count_,
-                           info_.height, info_.width, info_.channels, info_.class_names.size()));
+                           shape_.height, shape_.width, shape_.channels, info_.class_names.size()));
     return digest.text();
   }
 
  private:
   DatasetInfo info_;
+  ImageShape shape_;
   Part part_;
   std::int64_t count_;
 };
 
 Result<void> SyntheticImages::read(std::int64_t index, Sample& sample) const {
-  sample.label = label(index);
   Image& image = sample.image;
-  image.height = info_.height;
-  image.width = info_.width;
-  image.channels = info_.channels;
+  image.height = shape_.height;
+  image.width = shape_.width;
+  image.channels = shape_.channels;
   image.pixels.resize(static_cast<std::size_t>(image.height * image.width * image.channels));
   Random noise({kSeed, static_cast<std::uint64_t>(part_), static_cast<std::uint64_t>(index)});
   std::array<std::uint64_t, 4> patterns{};  // one bit a field
   for (std::size_t c = 0; c < patterns.size(); ++c) {
-    patterns[c] = mix_key({kSeed, static_cast<std::uint64_t>(sample.label), c});
+    patterns[c] = mix_key({kSeed, static_cast<std::uint64_t>(label(index)), c});
   }
   std::uint64_t bits = 0;
   std::size_t at = 0;
@@ -95,9 +95,7 @@ Result<void> SyntheticImages::read(std::int64_t index, Sample& sample) const {
 
 Result<std::unique_ptr<SourceSplits>> open_synthetic(const config::DataConfig& config) {
   DatasetInfo info;
-  info.height = config.image_size;
-  info.width = config.image_size;
-  info.channels = config.channels;
+  info.fields = image_fields({config.image_size, config.image_size, config.channels});
   info.class_names = config.classes;
   for (int i = 0; config.classes.empty() && i < 10; ++i) {
     info.class_names.push_back(fmt::format("class{}", i));

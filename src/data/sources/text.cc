@@ -23,9 +23,8 @@ namespace {
 class TextWindows : public Dataset {
  public:
   TextWindows(TextStream stream, std::string part, std::int64_t context)
-      : stream_(std::move(stream)), part_(std::move(part)) {
-    info_.kind = SampleKind::Tokens;
-    info_.context = context;
+      : stream_(std::move(stream)), part_(std::move(part)), context_(context) {
+    info_.fields = token_fields(context);
     info_.vocab = 256;
     size_ = std::max<std::int64_t>(0, (stream_.size() - 1) / context);
     Digest digest;
@@ -41,13 +40,11 @@ class TextWindows : public Dataset {
   std::int64_t label(std::int64_t) const override { return 0; }
 
   std::string name(std::int64_t index) const override {
-    return fmt::format("{}/byte {}", part_, index * info_.context);
+    return fmt::format("{}/byte {}", part_, index * context_);
   }
 
   Result<void> read(std::int64_t index, Sample& sample) const override {
-    sample.label = 0;
-    sample.tokens.resize(static_cast<std::size_t>(info_.context) + 1);
-    stream_.copy(index * info_.context, sample.tokens);
+    stream_.copy(index * context_, sample.row<std::int32_t>(0, context_ + 1));
     return {};
   }
 
@@ -56,6 +53,7 @@ class TextWindows : public Dataset {
  private:
   TextStream stream_;
   std::string part_;
+  std::int64_t context_;
   DatasetInfo info_;
   std::int64_t size_ = 0;
   std::string digest_;

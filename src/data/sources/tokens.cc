@@ -26,9 +26,8 @@ using Token = std::uint16_t;
 class TokenWindows : public Dataset {
  public:
   TokenWindows(MappedFile file, std::string part, std::int64_t context)
-      : file_(std::move(file)), part_(std::move(part)) {
-    info_.kind = SampleKind::Tokens;
-    info_.context = context;
+      : file_(std::move(file)), part_(std::move(part)), context_(context) {
+    info_.fields = token_fields(context);
     size_ = std::max<std::int64_t>(0, (count() - 1) / context);
     Digest digest;
     digest.add(fmt::format("tokens {} ", context));
@@ -43,14 +42,13 @@ class TokenWindows : public Dataset {
   std::int64_t label(std::int64_t) const override { return 0; }
 
   std::string name(std::int64_t index) const override {
-    return fmt::format("{}/token {}", part_, index * info_.context);
+    return fmt::format("{}/token {}", part_, index * context_);
   }
 
   Result<void> read(std::int64_t index, Sample& sample) const override {
-    sample.label = 0;
-    sample.tokens.resize(static_cast<std::size_t>(info_.context) + 1);
-    for (std::size_t i = 0; i < sample.tokens.size(); ++i) {
-      sample.tokens[i] = at(index * info_.context + static_cast<std::int64_t>(i));
+    std::int64_t position = index * context_;
+    for (std::int32_t& id : sample.row<std::int32_t>(0, context_ + 1)) {
+      id = at(position++);
     }
     return {};
   }
@@ -81,6 +79,7 @@ class TokenWindows : public Dataset {
 
   MappedFile file_;
   std::string part_;
+  std::int64_t context_;
   DatasetInfo info_;
   std::int64_t size_ = 0;
   std::string digest_;

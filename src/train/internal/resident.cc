@@ -34,8 +34,8 @@ std::unexpected<Error> other_size(const data::Dataset& dataset, std::int64_t ind
 
 std::optional<std::string> why_not_resident(const data::Dataset& dataset,
                                             const data::Pipeline& pipeline) {
-  if (dataset.info().kind != data::SampleKind::Image) {
-    return "it is not made of images";
+  if (dataset.info().fields != data::image_fields(dataset.info().image_shape())) {
+    return "it is not made of images and labels";
   }
   if (!pipeline.can_place()) {
     return "its transforms do more than the device can";

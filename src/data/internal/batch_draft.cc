@@ -1,0 +1,86 @@
+#include "data/internal/batch_draft.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/units.h"
+
+namespace kedge::data {
+
+BatchDraft::BatchDraft(const Dataset& dataset, const std::vector<FieldInfo>& fields,
+                       std::int64_t capacity, BufferPool& pool)
+    : dataset_(dataset), capacity_(capacity), pool_(pool), batch_(std::make_unique<Batch>()) {
+  for (const FieldInfo& info : fields) {
+    batch_->fields.push_back({info, nullptr});
+  }
+}
+
+Result<Buffer> BatchDraft::take(std::size_t sample_bytes) const {
+  const std::size_t size_bytes = sample_bytes * static_cast<std::size_t>(capacity_);
+  Buffer buffer = pool_.take(size_bytes);
+  if (buffer == nullptr) {
+    return fail(ErrorKind::Unavailable,
+                fmt::format("no memory for a batch of {}", render_bytes({size_bytes})),
+                "choose a smaller loader.batch_size or loader.prefetch");
+  }
+  return buffer;
+}
+
+Result<void> BatchDraft::put(std::size_t which, const FieldValues& values) {
+  Field& field = batch_->fields[which];
+  if (field.buffer == nullptr) {
+    field.shape.assign(values.shape.begin(), values.shape.end());
+    field.buffer = KEDGE_TRY(take(field.bytes_per_sample()));
+  }
+  if (!std::ranges::equal(field.shape, values.shape)) {
+    return fail(ErrorKind::Usage,
+                fmt::format("{}s of one batch differ in size: {} is {}, {} is {}", field.name,
+                            dataset_.name(batch_->indices.front()), fmt::join(field.shape, "x"),
+                            dataset_.name(values.index), fmt::join(values.shape, "x")),
+                "add `resize H W`, or `resize SIZE` and `center_crop SIZE`, to transform.train "
+                "and transform.eval");
+  }
+  const std::size_t size = field.bytes_per_sample();
+  KEDGE_CHECK(values.bytes.size() == size * static_cast<std::size_t>(values.samples) &&
+                  batch_->count + values.samples <= capacity_,
+              "a field has the bytes that its shape says, and a batch has room for them");
+  std::memcpy(field.buffer.get() + static_cast<std::size_t>(batch_->count) * size,
+              values.bytes.data(), values.bytes.size());
+  return {};
+}
+
+void BatchDraft::add(std::int64_t index, std::int64_t position) {
+  batch_->indices.push_back(index);
+  batch_->positions.push_back(position);
+  ++batch_->count;
+}
+
+Result<void> BatchDraft::append(const Batch& part) {
+  batch_->skipped += part.skipped;
+  if (part.count == 0) {
+    return {};
+  }
+  for (std::size_t i = 0; i < part.fields.size(); ++i) {
+    const Field& field = part.fields[i];
+    const std::size_t bytes = field.bytes_per_sample() * static_cast<std::size_t>(part.count);
+    KEDGE_TRY(put(i, {.index = part.indices.front(),
+                      .shape = field.shape,
+                      .bytes = {field.buffer.get(), bytes},
+                      .samples = part.count}));
+  }
+  batch_->indices.insert(batch_->indices.end(), part.indices.begin(), part.indices.end());
+  batch_->positions.insert(batch_->positions.end(), part.positions.begin(), part.positions.end());
+  batch_->count += part.count;
+  return {};
+}
+
+std::unique_ptr<Batch> BatchDraft::finish(std::int64_t global_count) {
+  batch_->global_count = global_count;
+  return std::move(batch_);
+}
+
+}  // namespace kedge::data

@@ -1,0 +1,97 @@
+#include "data/internal/sample_filler.h"
+
+#include <array>
+#include <cstddef>
+#include <span>
+
+namespace kedge::data {
+namespace {
+
+template <typename T>
+std::span<const std::uint8_t> bytes_of(const T& value) {
+  return {reinterpret_cast<const std::uint8_t*>(&value), sizeof value};
+}
+
+// Any data set: the image goes through the pipeline, every other field is taken as it is.
+class ReadSamples final : public SampleFiller {
+ public:
+  ReadSamples(const Dataset& dataset, const Pipeline& pipeline)
+      : dataset_(dataset), pipeline_(pipeline) {}
+
+  const std::vector<FieldInfo>& fields() const override { return dataset_.info().fields; }
+
+  // Images that differ in size are files, which must be decoded.
+  bool is_slow() const override {
+    const FieldInfo* image = find_field(fields(), kImage);
+    return image != nullptr && image->shape.front() == 0;
+  }
+
+  Result<void> fill(std::int64_t index, Visit visit, Sample& scratch,
+                    BatchDraft& draft) const override {
+    KEDGE_TRY(dataset_.read(index, scratch));
+    for (std::size_t i = 0; i < fields().size(); ++i) {
+      const FieldInfo& field = fields()[i];
+      if (field.name == kImage) {
+        const Image& image = scratch.image;
+        pipeline_.apply(scratch.image, visit);
+        KEDGE_TRY(draft.put(i, {.index = index,
+                                .shape = std::array{image.height, image.width, image.channels},
+                                .bytes = image.pixels}));
+      } else if (field.name == kLabel) {
+        KEDGE_TRY(
+            draft.put(i, {.index = index, .shape = {}, .bytes = bytes_of(dataset_.label(index))}));
+      } else {
+        KEDGE_CHECK(i < scratch.rows.size(), "read() fills every field of the info");
+        KEDGE_TRY(draft.put(i, {.index = index, .shape = field.shape, .bytes = scratch.rows[i]}));
+      }
+    }
+    return {};
+  }
+
+ private:
+  const Dataset& dataset_;
+  const Pipeline& pipeline_;
+};
+
+// Images whose pixels are elsewhere already: nothing is read.
+class PlacedImages final : public SampleFiller {
+ public:
+  PlacedImages(const Dataset& dataset, const Pipeline& pipeline, const ImageShape& source)
+      : dataset_(dataset), pipeline_(pipeline), source_(source), fields_(image_fields({})) {
+    fields_.front().type = FieldType::Placement;
+  }
+
+  const std::vector<FieldInfo>& fields() const override { return fields_; }
+
+  bool is_slow() const override { return false; }
+
+  Result<void> fill(std::int64_t index, Visit visit, Sample&, BatchDraft& draft) const override {
+    Placement placement{.index = static_cast<std::int32_t>(index),
+                        .height = static_cast<std::int32_t>(source_.height),
+                        .width = static_cast<std::int32_t>(source_.width)};
+    pipeline_.place(placement, visit);
+    KEDGE_TRY(draft.put(0, {.index = index,
+                            .shape = std::array<std::int64_t, 3>{placement.height, placement.width,
+                                                                 source_.channels},
+                            .bytes = bytes_of(placement)}));
+    return draft.put(1, {.index = index, .shape = {}, .bytes = bytes_of(dataset_.label(index))});
+  }
+
+ private:
+  const Dataset& dataset_;
+  const Pipeline& pipeline_;
+  ImageShape source_;
+  std::vector<FieldInfo> fields_;
+};
+
+}  // namespace
+
+std::unique_ptr<SampleFiller> make_sample_filler(const Dataset& dataset, const Pipeline& pipeline,
+                                                 const std::optional<ImageShape>& placed) {
+  if (placed) {
+    return std::make_unique<PlacedImages>(dataset, pipeline, *placed);
+  }
+  return std::make_unique<ReadSamples>(dataset, pipeline);
+}
+
+}  // namespace kedge::data
