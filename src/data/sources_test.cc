@@ -415,6 +415,38 @@ TEST(Tokens, are_windows_of_16_bit_ids_with_a_vocabulary_of_their_own) {
   EXPECT_EQ(open_source(config)->train->info().vocab, 50304);
 }
 
+TEST(Tokens, are_32_bits_wide_where_the_header_says_so) {
+  const ScratchFolder folder;
+  must_write(folder / "train.bin", as_ids<std::uint32_t>({5, 70000, 2147483647, 65536, 1}));
+  must_write(folder / "meta.json", R"({"dtype": "uint32"})");
+  config::DataConfig config = config_of("tokens", folder.path());
+  config.context = 2;
+  const auto wide = open_source(config);
+  ASSERT_TRUE(wide) << wide.error().message;
+  ASSERT_EQ(wide->train->size(), 2);
+  EXPECT_THAT(read_ids(*wide->train, 0), ElementsAre(5, 70000, 2147483647));
+  EXPECT_THAT(read_ids(*wide->train, 1), ElementsAre(2147483647, 65536, 1));
+  EXPECT_EQ(wide->train->info().vocab, 2147483648);
+  must_write(folder / "meta.json", R"({"dtype": "uint16"})");
+  const auto narrow = open_source(config);
+  ASSERT_TRUE(narrow) << narrow.error().message;
+  EXPECT_EQ(narrow->train->size(), 4);
+  EXPECT_NE(narrow->train->digest(), wide->train->digest());
+}
+
+TEST(Tokens, an_id_of_32_bits_is_named_with_its_file_and_place) {
+  const ScratchFolder folder;
+  std::vector<std::uint32_t> ids(200000, 7);
+  must_write(folder / "train.bin", as_ids(ids));
+  ids[150001] = 2147483648U;
+  must_write(folder / "val.bin", as_ids(ids));
+  must_write(folder / "meta.json", R"({"dtype": "uint32", "vocab": 8})");
+  const auto wrong = open_source(config_of("tokens", folder.path()));
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().kind, ErrorKind::Corrupt);
+  EXPECT_THAT(wrong.error().message, HasSubstr("val.bin: id 150001 is 2147483648"));
+}
+
 TEST(Tokens, files_that_do_not_fit_are_refused) {
   const ScratchFolder folder;
   config::DataConfig config = config_of("tokens", folder.path());
@@ -425,8 +457,13 @@ TEST(Tokens, files_that_do_not_fit_are_refused) {
   must_write(folder / "train.bin", as_ids<std::uint16_t>({1, 9, 3}));
   must_write(folder / "meta.json", R"({"vocab": 9})");
   EXPECT_THAT(open_source(config).error().message, HasSubstr("an id is 9"));
-  must_write(folder / "meta.json", "{}");
-  EXPECT_EQ(open_source(config).error().kind, ErrorKind::Corrupt);
+  must_write(folder / "meta.json", R"({"dtype": "uint32"})");
+  EXPECT_THAT(open_source(config).error().message, HasSubstr("6 bytes are no whole number of 32"));
+  for (const std::string meta :
+       {"{}", R"({"dtype": "int64"})", R"({"dtype": "uint16", "vocab": "9"})", "[]"}) {
+    must_write(folder / "meta.json", meta);
+    EXPECT_EQ(open_source(config).error().kind, ErrorKind::Corrupt) << meta;
+  }
 }
 
 }  // namespace

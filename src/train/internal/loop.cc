@@ -150,7 +150,7 @@ Result<void> Loop::learn(const MicroBatches& batches) {
       KEDGE_TRY(log_loss(loss));
     }
     state_.see(batch);
-    items_ += batch.count * std::max<std::int64_t>(parts_.preparation.task.context, 1);
+    items_ += predictions_of(batch);
     parts_.reporter.advance(state_.batch, items_, shown_loss_);
   }
   return {};
