@@ -261,6 +261,20 @@ TEST_F(MixTest, refuses_bad_weights_other_classes_and_a_set_twice) {
   EXPECT_EQ(open_data(config_).error().kind, ErrorKind::Usage);
 }
 
+TEST(Mix, of_images_that_differ_in_size_has_no_size_of_its_own) {
+  const ScratchFolder folder;
+  write_small_cifar(folder.path());
+  config::DataConfig config;
+  config.classes = {"dog", "cat"};
+  config.image_size = 8;
+  config.mix = {{folder.path().string(), 1}, {"synthetic", 1}};
+  const auto data = open_data(config);
+  ASSERT_TRUE(data) << data.error().message;
+  EXPECT_EQ(data->train->info().image_shape(), (ImageShape{.channels = 3}));
+  config.channels = 1;
+  EXPECT_THAT(open_data(config).error().message, HasSubstr("do not fit together"));
+}
+
 TEST(Apportion, gives_whole_shares_that_add_up) {
   EXPECT_THAT(apportion(10, {10, 10, 10}), ElementsAre(4, 3, 3));
   EXPECT_THAT(apportion(7, {50, 30, 20}), ElementsAre(4, 2, 1));  // 3.5 2.1 1.4

@@ -434,6 +434,22 @@ TEST(Tokens, are_32_bits_wide_where_the_header_says_so) {
   EXPECT_NE(narrow->train->digest(), wide->train->digest());
 }
 
+TEST(Tokens, of_both_widths_can_be_mixed) {
+  const ScratchFolder folder;
+  must_write(folder / "a/train.bin", as_ids<std::uint16_t>({1, 2, 3, 4, 5}));
+  must_write(folder / "b/train.bin", as_ids<std::uint32_t>({6, 70000, 8, 9, 10}));
+  must_write(folder / "b/meta.json", R"({"dtype": "uint32"})");
+  config::DataConfig config = config_of("tokens", "");
+  config.context = 2;
+  config.val_count = 0;
+  config.mix = {{(folder / "a").string(), 1}, {(folder / "b").string(), 1}};
+  const auto data = open_data(config);
+  ASSERT_TRUE(data) << data.error().message;
+  EXPECT_EQ(data->train->info().vocab, 70001);
+  EXPECT_THAT(read_ids(*data->train, 1), ElementsAre(3, 4, 5));
+  EXPECT_THAT(read_ids(*data->train, 2), ElementsAre(6, 70000, 8));
+}
+
 TEST(Tokens, an_id_of_32_bits_is_named_with_its_file_and_place) {
   const ScratchFolder folder;
   std::vector<std::uint32_t> ids(200000, 7);

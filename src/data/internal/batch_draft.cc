@@ -1,7 +1,5 @@
 #include "data/internal/batch_draft.h"
 
-#include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,10 +11,16 @@ namespace kedge::data {
 
 BatchDraft::BatchDraft(const Dataset& dataset, const std::vector<FieldInfo>& fields,
                        std::int64_t capacity, BufferPool& pool)
-    : dataset_(dataset), capacity_(capacity), pool_(pool), batch_(std::make_unique<Batch>()) {
+    : dataset_(dataset),
+      capacity_(capacity),
+      pool_(pool),
+      batch_(std::make_unique<Batch>()),
+      sizes_(fields.size()) {
   for (const FieldInfo& info : fields) {
     batch_->fields.push_back({info, nullptr});
   }
+  batch_->indices.reserve(static_cast<std::size_t>(capacity));
+  batch_->positions.reserve(static_cast<std::size_t>(capacity));
 }
 
 Result<Buffer> BatchDraft::take(std::size_t sample_bytes) const {
@@ -30,13 +34,9 @@ Result<Buffer> BatchDraft::take(std::size_t sample_bytes) const {
   return buffer;
 }
 
-Result<void> BatchDraft::put(std::size_t which, const FieldValues& values) {
+Result<void> BatchDraft::begin(std::size_t which, const FieldValues& values) {
   Field& field = batch_->fields[which];
-  if (field.buffer == nullptr) {
-    field.shape.assign(values.shape.begin(), values.shape.end());
-    field.buffer = KEDGE_TRY(take(field.bytes_per_sample()));
-  }
-  if (!std::ranges::equal(field.shape, values.shape)) {
+  if (field.buffer != nullptr) {
     return fail(ErrorKind::Usage,
                 fmt::format("{}s of one batch differ in size: {} is {}, {} is {}", field.name,
                             dataset_.name(batch_->indices.front()), fmt::join(field.shape, "x"),
@@ -44,12 +44,12 @@ Result<void> BatchDraft::put(std::size_t which, const FieldValues& values) {
                 "add `resize H W`, or `resize SIZE` and `center_crop SIZE`, to transform.train "
                 "and transform.eval");
   }
-  const std::size_t size = field.bytes_per_sample();
-  KEDGE_CHECK(values.bytes.size() == size * static_cast<std::size_t>(values.samples) &&
-                  batch_->count + values.samples <= capacity_,
-              "a field has the bytes that its shape says, and a batch has room for them");
-  std::memcpy(field.buffer.get() + static_cast<std::size_t>(batch_->count) * size,
-              values.bytes.data(), values.bytes.size());
+  if (!values.shape.empty()) {
+    field.shape.assign(values.shape.begin(), values.shape.end());
+  }
+  sizes_[which] = field.bytes_per_sample();
+  field.buffer = KEDGE_TRY(take(sizes_[which]));
+  KEDGE_CHECK(fits(which, values), "a field has as many bytes as its shape says");
   return {};
 }
 
@@ -68,8 +68,8 @@ Result<void> BatchDraft::append(const Batch& part) {
     const Field& field = part.fields[i];
     const std::size_t bytes = field.bytes_per_sample() * static_cast<std::size_t>(part.count);
     KEDGE_TRY(put(i, {.index = part.indices.front(),
-                      .shape = field.shape,
                       .bytes = {field.buffer.get(), bytes},
+                      .shape = field.shape,
                       .samples = part.count}));
   }
   batch_->indices.insert(batch_->indices.end(), part.indices.begin(), part.indices.end());

@@ -19,6 +19,7 @@ Joined::Joined(std::vector<std::unique_ptr<Dataset>> sets)
     : sets_(std::move(sets)), starts_{0}, info_(sets_.front()->info()) {
   for (const auto& set : sets_) {
     starts_.push_back(starts_.back() + set->size());
+    info_.vocab = std::max(info_.vocab, set->info().vocab);
     FieldInfo* image = find_field(info_.fields, kImage);
     if (image != nullptr && set->info().image_shape() != info_.image_shape()) {
       image->shape[0] = 0;

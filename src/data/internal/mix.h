@@ -14,7 +14,7 @@ namespace kedge::data {
 // The sets one after the other; index 0 is the first sample of the first.
 class Joined : public Dataset {
  public:
-  // At least one set; the first one's info stands for all.
+  // At least one set. The first one's info stands for all, with the largest vocabulary.
   explicit Joined(std::vector<std::unique_ptr<Dataset>> sets);
 
   const DatasetInfo& info() const override { return info_; }

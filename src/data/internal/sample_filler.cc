@@ -16,33 +16,32 @@ std::span<const std::uint8_t> bytes_of(const T& value) {
 class ReadSamples final : public SampleFiller {
  public:
   ReadSamples(const Dataset& dataset, const Pipeline& pipeline)
-      : dataset_(dataset), pipeline_(pipeline) {}
+      : dataset_(dataset),
+        pipeline_(pipeline),
+        fields_(dataset.info().fields),
+        image_(find_field(fields_, kImage)),
+        label_(find_field(fields_, kLabel)) {}
 
-  const std::vector<FieldInfo>& fields() const override { return dataset_.info().fields; }
+  const std::vector<FieldInfo>& fields() const override { return fields_; }
 
   // Images that differ in size are files, which must be decoded.
-  bool is_slow() const override {
-    const FieldInfo* image = find_field(fields(), kImage);
-    return image != nullptr && image->shape.front() == 0;
-  }
+  bool is_slow() const override { return image_ != nullptr && image_->shape.front() == 0; }
 
   Result<void> fill(std::int64_t index, Visit visit, Sample& scratch,
                     BatchDraft& draft) const override {
     KEDGE_TRY(dataset_.read(index, scratch));
-    for (std::size_t i = 0; i < fields().size(); ++i) {
-      const FieldInfo& field = fields()[i];
-      if (field.name == kImage) {
+    for (std::size_t i = 0; i < fields_.size(); ++i) {
+      if (&fields_[i] == image_) {
         const Image& image = scratch.image;
         pipeline_.apply(scratch.image, visit);
         KEDGE_TRY(draft.put(i, {.index = index,
-                                .shape = std::array{image.height, image.width, image.channels},
-                                .bytes = image.pixels}));
-      } else if (field.name == kLabel) {
-        KEDGE_TRY(
-            draft.put(i, {.index = index, .shape = {}, .bytes = bytes_of(dataset_.label(index))}));
+                                .bytes = image.pixels,
+                                .shape = std::array{image.height, image.width, image.channels}}));
+      } else if (&fields_[i] == label_) {
+        KEDGE_TRY(draft.put(i, {.index = index, .bytes = bytes_of(dataset_.label(index))}));
       } else {
         KEDGE_CHECK(i < scratch.rows.size(), "read() fills every field of the info");
-        KEDGE_TRY(draft.put(i, {.index = index, .shape = field.shape, .bytes = scratch.rows[i]}));
+        KEDGE_TRY(draft.put(i, {.index = index, .bytes = scratch.rows[i]}));
       }
     }
     return {};
@@ -51,6 +50,9 @@ class ReadSamples final : public SampleFiller {
  private:
   const Dataset& dataset_;
   const Pipeline& pipeline_;
+  const std::vector<FieldInfo>& fields_;
+  const FieldInfo* image_;  // null where samples have none
+  const FieldInfo* label_;
 };
 
 // Images whose pixels are elsewhere already: nothing is read.
@@ -71,10 +73,10 @@ class PlacedImages final : public SampleFiller {
                         .width = static_cast<std::int32_t>(source_.width)};
     pipeline_.place(placement, visit);
     KEDGE_TRY(draft.put(0, {.index = index,
+                            .bytes = bytes_of(placement),
                             .shape = std::array<std::int64_t, 3>{placement.height, placement.width,
-                                                                 source_.channels},
-                            .bytes = bytes_of(placement)}));
-    return draft.put(1, {.index = index, .shape = {}, .bytes = bytes_of(dataset_.label(index))});
+                                                                 source_.channels}}));
+    return draft.put(1, {.index = index, .bytes = bytes_of(dataset_.label(index))});
   }
 
  private:
