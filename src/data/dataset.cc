@@ -78,21 +78,12 @@ Result<Member> open_member(const config::DataConfig& config, std::string label, 
   return member;
 }
 
-// Whether samples can be in one batch. Images may differ in size: the pipeline sees to that.
-bool is_same_kind(std::vector<FieldInfo> a, std::vector<FieldInfo> b) {
-  for (std::vector<FieldInfo>* fields : {&a, &b}) {
-    if (FieldInfo* image = find_field(*fields, kImage)) {
-      image->shape.erase(image->shape.begin(), image->shape.begin() + 2);
-    }
-  }
-  return a == b;
-}
-
 Result<void> check_agreement(const std::vector<Member>& members) {
   const DatasetInfo& first = members.front().splits.train->info();
   for (const Member& member : members) {
     const DatasetInfo& info = member.splits.train->info();
-    if (!is_same_kind(info.fields, first.fields) || info.class_names != first.class_names) {
+    if (without_size(info.fields) != without_size(first.fields) ||
+        info.class_names != first.class_names) {
       return fail(ErrorKind::Usage,
                   fmt::format("data.mix: '{}' and '{}' do not fit together: classes [{}], {} "
                               "channels against classes [{}], {} channels",

@@ -1,33 +1,19 @@
 #include "data/field.h"
 
+#include <array>
+
 #include "data/placement.h"
 
 namespace kedge::data {
-namespace {
-
-std::size_t size_of(FieldType type) {
-  switch (type) {
-    case FieldType::U8:
-      return 1;
-    case FieldType::I64:
-      return sizeof(std::int64_t);
-    case FieldType::Placement:
-      return sizeof(Placement);
-    case FieldType::I32:
-    case FieldType::F32:
-      break;
-  }
-  return 4;
-}
-
-}  // namespace
 
 std::size_t FieldInfo::bytes_per_sample() const {
-  std::size_t bytes = size_of(type);
-  if (type != FieldType::Placement) {
-    for (const std::int64_t side : shape) {
-      bytes *= static_cast<std::size_t>(side);
-    }
+  if (type == FieldType::Placement) {
+    return sizeof(Placement);
+  }
+  constexpr std::array<std::size_t, 4> kSizes = {1, 4, 8, 4};  // in the order of FieldType
+  std::size_t bytes = kSizes.at(static_cast<std::size_t>(type));
+  for (const std::int64_t side : shape) {
+    bytes *= static_cast<std::size_t>(side);
   }
   return bytes;
 }
@@ -41,6 +27,13 @@ std::vector<FieldInfo> image_fields(const ImageShape& shape) {
 
 std::vector<FieldInfo> token_fields(std::int64_t context) {
   return {{.name = std::string(kTokens), .type = FieldType::I32, .shape = {context + 1}}};
+}
+
+std::vector<FieldInfo> without_size(std::vector<FieldInfo> fields) {
+  if (FieldInfo* image = find_field(fields, kImage)) {
+    std::fill_n(image->shape.begin(), 2, 0);
+  }
+  return fields;
 }
 
 }  // namespace kedge::data

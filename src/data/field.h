@@ -43,6 +43,9 @@ auto find_field(Fields& fields, std::string_view name) {
 std::vector<FieldInfo> image_fields(const ImageShape& shape);
 std::vector<FieldInfo> token_fields(std::int64_t context);
 
+// The same fields for images of any height and width.
+std::vector<FieldInfo> without_size(std::vector<FieldInfo> fields);
+
 // Shared: tensors made from a batch may outlive it.
 using Buffer = std::shared_ptr<std::uint8_t>;
 

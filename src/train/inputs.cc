@@ -23,20 +23,8 @@ at::Tensor bytes_over(const data::Field& field, std::int64_t count) {
   return torch::from_blob(field.buffer.get(), {size}, [keep = field.buffer](void*) {}, at::kByte);
 }
 
-at::ScalarType tensor_type(data::FieldType type) {
-  switch (type) {
-    case data::FieldType::I32:
-      return at::kInt;
-    case data::FieldType::I64:
-      return at::kLong;
-    case data::FieldType::F32:
-      return at::kFloat;
-    case data::FieldType::U8:
-    case data::FieldType::Placement:
-      break;
-  }
-  return at::kByte;
-}
+// In the order of data::FieldType; placements are bytes.
+constexpr std::array kTensorTypes = {at::kByte, at::kInt, at::kLong, at::kFloat, at::kByte};
 
 at::Tensor per_channel(const std::vector<double>& values, const InputMaker::Options& options) {
   return torch::tensor(values, torch::kFloat64)
@@ -82,7 +70,7 @@ at::Tensor InputMaker::staged(std::string_view name) const {
   const bool is_placed = field->type == data::FieldType::Placement;
   std::vector<std::int64_t> shape = is_placed ? std::vector<std::int64_t>{-1} : field->shape;
   shape.insert(shape.begin(), count_);
-  return field->bytes.view(tensor_type(field->type)).view(shape);
+  return field->bytes.view(kTensorTypes.at(static_cast<std::size_t>(field->type))).view(shape);
 }
 
 Inputs InputMaker::make() {

@@ -13,10 +13,13 @@ namespace {
 // Samples below which handing a part to another thread costs more than it gains.
 constexpr std::int64_t kFewest = 4;
 
-std::int64_t parts_of(const SampleFiller& filler, const LoaderOptions& options) {
-  return filler.is_slow() ? std::clamp(options.batch_size / kFewest, std::int64_t{1},
-                                       std::max<std::int64_t>(1, options.workers))
-                          : 1;
+// Samples that differ in size are files, which must be decoded.
+std::int64_t parts_of(const std::vector<FieldInfo>& fields, const LoaderOptions& options) {
+  const bool is_decoded = std::ranges::any_of(
+      fields, [](const FieldInfo& field) { return std::ranges::count(field.shape, 0) > 0; });
+  return is_decoded ? std::clamp(options.batch_size / kFewest, std::int64_t{1},
+                                 std::max<std::int64_t>(1, options.workers))
+                    : 1;
 }
 
 }  // namespace
@@ -25,7 +28,7 @@ BatchMaker::BatchMaker(const Dataset& dataset, const Pipeline& pipeline, LoaderO
     : dataset_(dataset),
       options_(std::move(options)),
       filler_(make_sample_filler(dataset, pipeline, options_.placed)),
-      parts_(parts_of(*filler_, options_)),
+      parts_(parts_of(filler_->fields(), options_)),
       pool_(std::make_shared<BufferPool>(options_.allocate)) {
   KEDGE_CHECK(options_.batch_size > 0 && options_.ranks > 0, "batches are not empty");
   KEDGE_CHECK(options_.batch_size * options_.ranks >= global_batch(), "the shares make the batch");

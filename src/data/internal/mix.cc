@@ -20,10 +20,8 @@ Joined::Joined(std::vector<std::unique_ptr<Dataset>> sets)
   for (const auto& set : sets_) {
     starts_.push_back(starts_.back() + set->size());
     info_.vocab = std::max(info_.vocab, set->info().vocab);
-    FieldInfo* image = find_field(info_.fields, kImage);
-    if (image != nullptr && set->info().image_shape() != info_.image_shape()) {
-      image->shape[0] = 0;
-      image->shape[1] = 0;
+    if (set->info().fields != info_.fields) {
+      info_.fields = without_size(info_.fields);
     }
   }
 }

@@ -16,16 +16,7 @@ std::span<const std::uint8_t> bytes_of(const T& value) {
 class ReadSamples final : public SampleFiller {
  public:
   ReadSamples(const Dataset& dataset, const Pipeline& pipeline)
-      : dataset_(dataset),
-        pipeline_(pipeline),
-        fields_(dataset.info().fields),
-        image_(find_field(fields_, kImage)),
-        label_(find_field(fields_, kLabel)) {}
-
-  const std::vector<FieldInfo>& fields() const override { return fields_; }
-
-  // Images that differ in size are files, which must be decoded.
-  bool is_slow() const override { return image_ != nullptr && image_->shape.front() == 0; }
+      : SampleFiller(dataset, pipeline, dataset.info().fields) {}
 
   Result<void> fill(std::int64_t index, Visit visit, Sample& scratch,
                     BatchDraft& draft) const override {
@@ -48,24 +39,15 @@ class ReadSamples final : public SampleFiller {
   }
 
  private:
-  const Dataset& dataset_;
-  const Pipeline& pipeline_;
-  const std::vector<FieldInfo>& fields_;
-  const FieldInfo* image_;  // null where samples have none
-  const FieldInfo* label_;
+  const FieldInfo* image_ = find_field(fields_, kImage);  // null where samples have none
+  const FieldInfo* label_ = find_field(fields_, kLabel);
 };
 
 // Images whose pixels are elsewhere already: nothing is read.
 class PlacedImages final : public SampleFiller {
  public:
   PlacedImages(const Dataset& dataset, const Pipeline& pipeline, const ImageShape& source)
-      : dataset_(dataset), pipeline_(pipeline), source_(source), fields_(image_fields({})) {
-    fields_.front().type = FieldType::Placement;
-  }
-
-  const std::vector<FieldInfo>& fields() const override { return fields_; }
-
-  bool is_slow() const override { return false; }
+      : SampleFiller(dataset, pipeline, placed_fields(source)), source_(source) {}
 
   Result<void> fill(std::int64_t index, Visit visit, Sample&, BatchDraft& draft) const override {
     Placement placement{.index = static_cast<std::int32_t>(index),
@@ -80,10 +62,14 @@ class PlacedImages final : public SampleFiller {
   }
 
  private:
-  const Dataset& dataset_;
-  const Pipeline& pipeline_;
+  // Of the size before the pipeline; each placement comes with the one after it.
+  static std::vector<FieldInfo> placed_fields(const ImageShape& source) {
+    std::vector<FieldInfo> fields = image_fields(source);
+    fields.front().type = FieldType::Placement;
+    return fields;
+  }
+
   ImageShape source_;
-  std::vector<FieldInfo> fields_;
 };
 
 }  // namespace

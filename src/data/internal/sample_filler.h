@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "core/result.h"
@@ -17,17 +18,22 @@ namespace kedge::data {
 
 class SampleFiller {
  public:
+  SampleFiller(const Dataset& dataset, const Pipeline& pipeline, std::vector<FieldInfo> fields)
+      : dataset_(dataset), pipeline_(pipeline), fields_(std::move(fields)) {}
+
   virtual ~SampleFiller() = default;
 
-  virtual const std::vector<FieldInfo>& fields() const = 0;
-
-  // Whether a sample takes so long that several threads should share a batch.
-  virtual bool is_slow() const = 0;
+  const std::vector<FieldInfo>& fields() const { return fields_; }
 
   // Puts all fields of a sample into the draft; `scratch` is memory to work in. Corrupt when the
   // sample cannot be read, and nothing was put.
   virtual Result<void> fill(std::int64_t index, Visit visit, Sample& scratch,
                             BatchDraft& draft) const = 0;
+
+ protected:
+  const Dataset& dataset_;
+  const Pipeline& pipeline_;
+  const std::vector<FieldInfo> fields_;
 };
 
 // Samples as the data set reads them, images after the pipeline; with `placed` (LoaderOptions) only
