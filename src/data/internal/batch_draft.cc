@@ -53,12 +53,6 @@ Result<void> BatchDraft::begin(std::size_t which, const FieldValues& values) {
   return {};
 }
 
-void BatchDraft::add(std::int64_t index, std::int64_t position) {
-  batch_->indices.push_back(index);
-  batch_->positions.push_back(position);
-  ++batch_->count;
-}
-
 Result<void> BatchDraft::append(const Batch& part) {
   batch_->skipped += part.skipped;
   if (part.count == 0) {

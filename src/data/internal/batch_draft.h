@@ -45,7 +45,11 @@ class BatchDraft {
   }
 
   // The sample has all its fields, and stands at `position` of the epoch's order.
-  void add(std::int64_t index, std::int64_t position);
+  void add(std::int64_t index, std::int64_t position) {
+    batch_->indices.push_back(index);
+    batch_->positions.push_back(position);
+    ++batch_->count;
+  }
 
   // The sample could not be read.
   void skip() { ++batch_->skipped; }

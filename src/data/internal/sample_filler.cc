@@ -43,32 +43,37 @@ class ReadSamples final : public SampleFiller {
   const FieldInfo* label_ = find_field(fields_, kLabel);
 };
 
+Placement placement_of(std::int64_t index, const ImageShape& source, const Pipeline& pipeline,
+                       Visit& visit) {
+  Placement placement{.index = static_cast<std::int32_t>(index),
+                      .height = static_cast<std::int32_t>(source.height),
+                      .width = static_cast<std::int32_t>(source.width)};
+  pipeline.place(placement, visit);
+  return placement;
+}
+
+// A pipeline that can place gives all images one size.
+std::vector<FieldInfo> placed_fields(const ImageShape& source, const Pipeline& pipeline) {
+  Visit visit{.random = Random(0)};
+  const Placement any = placement_of(0, source, pipeline, visit);
+  std::vector<FieldInfo> fields = image_fields({any.height, any.width, source.channels});
+  fields.front().type = FieldType::Placement;
+  return fields;
+}
+
 // Images whose pixels are elsewhere already: nothing is read.
 class PlacedImages final : public SampleFiller {
  public:
   PlacedImages(const Dataset& dataset, const Pipeline& pipeline, const ImageShape& source)
-      : SampleFiller(dataset, pipeline, placed_fields(source)), source_(source) {}
+      : SampleFiller(dataset, pipeline, placed_fields(source, pipeline)), source_(source) {}
 
   Result<void> fill(std::int64_t index, Visit visit, Sample&, BatchDraft& draft) const override {
-    Placement placement{.index = static_cast<std::int32_t>(index),
-                        .height = static_cast<std::int32_t>(source_.height),
-                        .width = static_cast<std::int32_t>(source_.width)};
-    pipeline_.place(placement, visit);
-    KEDGE_TRY(draft.put(0, {.index = index,
-                            .bytes = bytes_of(placement),
-                            .shape = std::array<std::int64_t, 3>{placement.height, placement.width,
-                                                                 source_.channels}}));
+    const Placement placement = placement_of(index, source_, pipeline_, visit);
+    KEDGE_TRY(draft.put(0, {.index = index, .bytes = bytes_of(placement)}));
     return draft.put(1, {.index = index, .bytes = bytes_of(dataset_.label(index))});
   }
 
  private:
-  // Of the size before the pipeline; each placement comes with the one after it.
-  static std::vector<FieldInfo> placed_fields(const ImageShape& source) {
-    std::vector<FieldInfo> fields = image_fields(source);
-    fields.front().type = FieldType::Placement;
-    return fields;
-  }
-
   ImageShape source_;
 };
 
