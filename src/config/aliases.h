@@ -1,27 +1,19 @@
-// The flat keys of the field's workshop scripts (batch_size, num_epochs, model_name, ...), which
-// mean the same here. docs/guides/workshop-configs.md lists them.
+// What the field's workshop files of flat keys bring with them beyond the keys that set a field
+// here (each field's Alias, section.h). docs/guides/workshop-configs.md lists both.
 #pragma once
 
 #include <span>
-#include <string>
 #include <string_view>
-#include <utility>
 
 namespace kedge::config {
 
-struct Alias {
-  std::string_view name;  // as workshop files write it
-  std::string_view path;  // the field it sets; empty: accepted, and `note` says what to know
-  std::string_view note = {};
+// A flat key that is accepted and sets nothing; `note` says what to know.
+struct NotedKey {
+  std::string_view name;
+  std::string_view note;
 };
 
-std::span<const Alias> aliases();
-
-const Alias* find_alias(std::string_view name);
-
-// A value as the alias's scripts write it, in our words: resume: true is auto,
-// mixed_precision: none is fp32.
-std::string translate_alias_value(std::string_view name, const std::string& value);
+std::span<const NotedKey> noted_keys();
 
 // What those scripts fix in their code, so that a file of flat keys trains as it did there: Adam,
 // a fifth held out, ImageNet's preparation. A file with flat keys gets them where it says nothing

@@ -43,10 +43,12 @@ struct Config {
   JobConfig job;
 
   void describe(Section& s) {
-    s.field("seed", seed, "seed of everything random in training", at_least(0));
+    s.field("seed", seed, "seed of everything random in training", at_least(0),
+            Fixed{"the order of the samples follows from it"});
     s.field("resume", resume,
             "an unfinished run of this config, or the run that run.id names: auto goes on with it "
-            "if there is one, must refuses to start a new one, never starts a new one");
+            "if there is one, must refuses to start a new one, never starts a new one",
+            InHash::Never, Means{"true", "auto"}, Means{"false", "never"});
     s.section("run", run);
     s.section("model", model);
     s.section("data", data);

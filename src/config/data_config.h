@@ -45,9 +45,11 @@ struct DataConfig {
   std::int64_t channels = 3;
 
   void describe(Section& s) {
+    s.every_field(Fixed{"the training and validation splits would be others"});
     s.field("name", name, "what kind of data: `kedge list data`");
     s.field("path", path,
-            "the data's folder or file; empty: <root>/<name>, as `kedge data get` makes");
+            "the data's folder or file; empty: <root>/<name>, as `kedge data get` makes",
+            Alias{"data_path"}, kMayChange);  // data may move: its digest is compared
     s.field("root", root, "where `kedge data get` puts data sets");
     s.field("mix", mix,
             "several sets sampled at a ratio: {name or path: weight, ...}; instead of `path`");
@@ -61,11 +63,12 @@ struct DataConfig {
     s.field("stratify", stratify, "keep the class balance in splits and in sample_ratio");
     s.field("sample_ratio", sample_ratio,
             "use only this fraction of the data (0..1], for quick tests",
-            {.min = 0, .max = 1, .above_min = true});
+            Limits{.min = 0, .max = 1, .above_min = true}, Alias{"sample_ratio"});
     s.field("classes", classes,
             "keep only these classes; their order gives the labels. Empty: all, sorted by name");
     s.field("label_from", label_from, "imagefolder: label from the folder or from the file name");
-    s.field("on_error", on_error, "a file that cannot be decoded: fail, or skip and count it");
+    s.field("on_error", on_error, "a file that cannot be decoded: fail, or skip and count it",
+            kMayChange);
     s.field("text_field", text_field, "text: the field of each JSONL record");
     s.field("context", context, "text: tokens per sample", at_least(2));
     s.field("samples", samples, "synthetic: number of samples", at_least(1));
@@ -104,13 +107,15 @@ struct LoaderConfig {
   void describe(Section& s) {
     s.field("batch_size", batch_size,
             "samples of a batch, all ranks together (dist.batch: per_rank means of each)",
-            at_least(1));
+            at_least(1), Alias{"batch_size"},
+            Fixed{"the place in the epoch is counted in batches"});
     s.field("eval_batch_size", eval_batch_size, "samples per validation step; 0: batch_size",
             at_least(0));
     s.field("workers", workers, "loader threads; 0: in the training thread, -1: by the machine",
-            at_least(-1));
-    s.field("prefetch", prefetch, "batches made ahead", at_least(1));
-    s.field("pin_memory", pin_memory, "page-locked batches for faster copies; empty: with a GPU");
+            at_least(-1), Alias{"num_workers"}, InHash::Never);
+    s.field("prefetch", prefetch, "batches made ahead", at_least(1), InHash::Never);
+    s.field("pin_memory", pin_memory, "page-locked batches for faster copies; empty: with a GPU",
+            Alias{"pin_memory"}, InHash::Never);
     s.field("resident", resident,
             "keep all images in the memory of the device that trains and cut batches there; empty: "
             "on a GPU, where they fit and it can do the random transforms (all but resized_crop)");
@@ -118,8 +123,10 @@ struct LoaderConfig {
         "nvjpeg", nvjpeg,
         "on a GPU, have JPEG files decoded by nvJPEG from the second epoch on, to the same pixels; "
         "empty: with at most 8 workers");
-    s.field("shuffle", shuffle, "a new order of the training samples every epoch");
-    s.field("drop_last", drop_last, "leave out a last batch that is not full");
+    s.field("shuffle", shuffle, "a new order of the training samples every epoch",
+            Fixed{"the order of the samples follows from it"});
+    s.field("drop_last", drop_last, "leave out a last batch that is not full",
+            Fixed{"the place in the epoch is counted in batches"});
   }
 };
 

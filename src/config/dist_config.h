@@ -63,6 +63,7 @@ struct DistConfig {
   bool debug = false;
 
   void describe(Section& s) {
+    s.every_field(InHash::Never);  // but what changes the numbers that come out
     s.field("ranks", ranks, "processes that `kedge train` starts on this machine", at_least(1));
     s.field("nodes", nodes, "machines that take part, at most; each runs the same command",
             at_least(1));
@@ -79,17 +80,20 @@ struct DistConfig {
             "nccl where every rank has a GPU of its own");
     s.field("batch", batch,
             "whether loader.batch_size is the batch of all ranks together (the result does not "
-            "depend on their number) or of each");
+            "depend on their number) or of each",
+            InHash::Always);
     s.field("lr_scale", lr_scale,
-            "multiply optimizer.lr by the number of ranks (linear), its root, or not");
+            "multiply optimizer.lr by the number of ranks (linear), its root, or not",
+            InHash::Always);
     s.field("lr_warmup", lr_warmup,
             "with lr_scale: units of schedule.unit to rise from optimizer.lr to the scaled rate",
-            at_least(0));
+            at_least(0), InHash::Always);
     s.field("bucket", bucket, "gradients are summed over the ranks in pieces of this size");
     s.field("compression", compression,
-            "the type in which gradients travel: none is their own, bf16 halves the traffic");
+            "the type in which gradients travel: none is their own, bf16 halves the traffic",
+            InHash::Always);
     s.field("sync_batchnorm", sync_batchnorm,
-            "BatchNorm over the batch of all ranks, not of each alone");
+            "BatchNorm over the batch of all ranks, not of each alone", InHash::Always);
     s.field("buffers", buffers,
             "when the ranks take over rank 0's buffers: before each validation and save (epoch), "
             "or before each step");

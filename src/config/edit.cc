@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
-#include "config/aliases.h"
+#include "config/load.h"
 
 namespace kedge::config {
 namespace {
@@ -138,8 +138,11 @@ Result<std::string> set_in_text(const std::string& text, std::string_view path,
   const auto section = find_entry(*root, section_name);
   std::optional<Entry> found = section ? find_entry(section->value, name) : std::nullopt;
   std::string changed_path(path);
-  for (const Alias& alias : aliases()) {
-    if (!found && alias.path == path && (found = find_entry(*root, alias.name))) {
+  const LoadedConfig known;
+  const Field* field = known.find(path);
+  KEDGE_CHECK(field != nullptr, "the path is a field's");
+  for (const Alias& alias : field->aliases) {
+    if (!found && (found = find_entry(*root, alias.name))) {
       changed_path = alias.name;
     }
   }

@@ -79,6 +79,7 @@ struct JobConfig {
   std::vector<std::string> directives = {};
 
   void describe(Section& s) {
+    s.every_field(InHash::Never);
     describe_place(s);
     describe_surroundings(s);
     describe_course(s);

@@ -1,7 +1,6 @@
 #include "config/load.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cerrno>
 #include <cstdlib>
@@ -45,9 +44,12 @@ class Loader {
     for (const Field& field : config_.fields()) {
       names.insert(field.path);
       names.insert(field.path.substr(0, field.path.find('.')));
+      for (const Alias& alias : field.aliases) {
+        names.emplace(alias.name);
+      }
     }
-    for (const Alias& alias : aliases()) {
-      names.emplace(alias.name);
+    for (const NotedKey& key : noted_keys()) {
+      names.emplace(key.name);
     }
     names_.assign(names.begin(), names.end());
   }
@@ -83,8 +85,8 @@ class Loader {
   void add_value(const std::string& path, const YAML::Node& node, const std::string& place) {
     if (Field* field = find(path)) {
       set(*field, node, place);
-    } else if (const Alias* alias = find_alias(path)) {
-      add_alias(*alias, node, place);
+    } else if (add_flat_key(path, node, place)) {
+      alias_place_ = alias_place_.empty() ? fmt::format("{} ({})", path, place) : alias_place_;
     } else if (is_section(path)) {
       section_with_value(path, node, place);
     } else {
@@ -158,7 +160,7 @@ class Loader {
   }
 
   void set(Field& field, const YAML::Node& node, const std::string& place) {
-    if (auto done = set_value(field, translated(field.path, node)); !done) {
+    if (auto done = set_value(field, translated(field, node)); !done) {
       const std::string& hint = done.error().hint;
       problem(place, fmt::format("{}: {}{}", field.path, done.error().message,
                                  hint.empty() ? "" : "; " + hint));
@@ -167,29 +169,30 @@ class Loader {
     field.origin = place;
   }
 
-  static YAML::Node translated(const std::string& name, const YAML::Node& node) {
-    if (!node.IsScalar()) {
-      return node;
+  static YAML::Node translated(const Field& field, const YAML::Node& node) {
+    if (node.IsScalar()) {
+      const auto found = std::ranges::find(field.words, node.Scalar(), &Means::word);
+      return found == field.words.end() ? node : YAML::Node(std::string(found->value));
     }
-    const std::string value = translate_alias_value(name, node.Scalar());
-    return value == node.Scalar() ? node : YAML::Node(value);
+    return node;
   }
 
-  void add_alias(const Alias& alias, const YAML::Node& node, const std::string& place) {
-    if (alias_place_.empty()) {
-      alias_place_ = fmt::format("{} ({})", alias.name, place);
+  // False where workshop files have no such key.
+  bool add_flat_key(const std::string& name, const YAML::Node& node, const std::string& place) {
+    for (Field& field : config_.fields()) {
+      if (std::ranges::find(field.aliases, name, &Alias::name) != field.aliases.end()) {
+        set(field, node, place);
+        return true;
+      }
     }
-    const bool is_off = node.IsScalar() && node.Scalar() == "false";
-    if (alias.path.empty() && is_off) {
-      return;
+    const auto noted = std::ranges::find(noted_keys(), name, &NotedKey::name);
+    if (noted == noted_keys().end()) {
+      return false;
     }
-    if (alias.path.empty()) {
-      config_.notes.push_back(fmt::format("{}: {}: {}", place, alias.name, alias.note));
-      return;
+    if (!node.IsScalar() || node.Scalar() != "false") {
+      config_.notes.push_back(fmt::format("{}: {}: {}", place, name, noted->note));
     }
-    Field* field = find(alias.path);
-    KEDGE_CHECK(field != nullptr, "an alias names a field");
-    set(*field, translated(std::string(alias.name), node), place);
+    return true;
   }
 
   // `schedule: cosine` is probably schedule.name.
@@ -236,24 +239,6 @@ Result<void> add_document(Loader& loader, const std::string& text, const std::st
   return {};
 }
 
-// Where a run is kept, when it is saved and which job runs it do not change what is learned.
-bool changes_experiment(std::string_view path) {
-  constexpr auto kSections =
-      std::to_array<std::string_view>({"run", "track", "dist", "job", "checkpoint"});
-  // Of how many ranks work together, only what changes the numbers that come out.
-  constexpr auto kExceptions = std::to_array<std::string_view>(
-      {"dist.batch", "dist.lr_scale", "dist.lr_warmup", "dist.compression", "dist.sync_batchnorm"});
-  constexpr auto kKeys =
-      std::to_array<std::string_view>({"resume", "train.max_time", "train.simulate_crash",
-                                       "loader.workers", "loader.prefetch", "loader.pin_memory"});
-  const std::string_view section = path.substr(0, path.find('.'));
-  if (std::ranges::find(kExceptions, path) != kExceptions.end()) {
-    return true;
-  }
-  return std::ranges::find(kSections, section) == kSections.end() &&
-         std::ranges::find(kKeys, path) == kKeys.end();
-}
-
 Result<void> add_sweep_values(Loader& loader, const std::string& given) {
   if (given.empty()) {
     return {};
@@ -284,10 +269,13 @@ const Field* LoadedConfig::find(std::string_view path) const {
 }
 
 std::string LoadedConfig::hash() const {
+  const LoadedConfig defaults;
   Digest digest;
   for (const Field& field : fields_) {
-    if (changes_experiment(field.path)) {
-      digest.add(field.path + ": " + value_as_yaml(field) + "\n");
+    const std::string value = value_as_yaml(field);
+    if (field.in_hash == InHash::Always || (field.in_hash == InHash::UnlessDefault &&
+                                            value != value_as_yaml(*defaults.find(field.path)))) {
+      digest.add(field.path + ": " + value + "\n");
     }
   }
   return digest.text();

@@ -36,18 +36,22 @@ struct ModelConfig {
   std::optional<std::int64_t> vocab = {};
 
   void describe(Section& s) {
-    s.field("name", name, "which network: `kedge list models`");
+    s.every_field(Fixed{"the saved weights belong to another model"});
+    s.field("name", name, "which network: `kedge list models`", Alias{"model_name"});
     s.field("file", file, "a TorchScript file (torch.jit.save) to train instead of a named model");
     s.field("weights", weights,
-            "start from these weights: .safetensors, .pt/.pth state dict, or a kedge checkpoint");
-    s.field("finetune", finetune, "train only the new head on top of `weights`");
+            "start from these weights: .safetensors, .pt/.pth state dict, or a kedge checkpoint",
+            kMayChange);  // only a new run reads them
+    s.field("finetune", finetune, "train only the new head on top of `weights`", Alias{"finetune"});
     s.field("freeze", freeze, "parameter name patterns (* and ?) that are not trained");
-    s.field("classes", classes, "outputs of the head; 0: as many as the data has", at_least(0));
+    s.field("classes", classes, "outputs of the head; 0: as many as the data has", at_least(0),
+            Alias{"num_classes"});
     s.field("stem", stem,
             "ResNets' first layers: imagenet (7x7/2 + pool) or cifar (3x3/1); auto: cifar for "
             "images up to 64 pixels");
     s.field("batch_norm", batch_norm, "simplecnn: with BatchNorm after each convolution");
-    s.field("dropout", dropout, "dropout probability; empty: the model's own", between(0, 1));
+    s.field("dropout", dropout, "dropout probability; empty: the model's own", between(0, 1),
+            kMayChange);
     s.field("hidden", hidden, "mlp: widths of the hidden layers");
     s.field("layers", layers, "transformers: number of blocks; empty: the model's own",
             at_least(1));

@@ -62,7 +62,7 @@ std::string render_reference() {
   const LoadedConfig defaults;
   std::string text =
       "# Config reference\n\nPrinted by `kedge config reference`. Every key, its type, its default "
-      "and what it means.\n";
+      "and what it means. A key marked\n(fixed) cannot change when a run is resumed.\n";
   std::string open = "-";
   for (const Field& field : defaults.fields()) {
     const auto [section, key] = split_path(field.path);
@@ -74,18 +74,21 @@ std::string render_reference() {
     }
     std::string type = describe_type(field);
     std::ranges::replace(type, '|', '/');
-    text += fmt::format("| `{}` | {} | `{}` | {} |\n", field.path, type, value_as_yaml(field),
-                        field.doc);
+    text += fmt::format("| `{}` | {} | `{}` | {}{} |\n", field.path, type, value_as_yaml(field),
+                        field.doc, field.fixed.why.empty() ? "" : " (fixed)");
   }
   text +=
       "\n## Flat keys of workshop files\n\nAccepted at the top level, with the same meaning. A "
       "file "
       "that uses one also gets what those\nscripts fix in their code, unless it says otherwise.\n\n"
       "| flat key | sets |\n| --- | --- |\n";
-  for (const Alias& alias : aliases()) {
-    text +=
-        fmt::format("| `{}` | {} |\n", alias.name,
-                    alias.path.empty() ? std::string(alias.note) : fmt::format("`{}`", alias.path));
+  for (const Field& field : defaults.fields()) {
+    for (const Alias& alias : field.aliases) {
+      text += fmt::format("| `{}` | `{}` |\n", alias.name, field.path);
+    }
+  }
+  for (const NotedKey& key : noted_keys()) {
+    text += fmt::format("| `{}` | {} |\n", key.name, key.note);
   }
   text += "\n| implied key | value |\n| --- | --- |\n";
   for (const Implied& implied : implied_by_aliases()) {

@@ -39,7 +39,9 @@ struct RunConfig {
   std::string job_type = "train";
 
   void describe(Section& s) {
-    s.field("project", project, "the folder and the group of runs that this run belongs to");
+    s.every_field(InHash::Never);
+    s.field("project", project, "the folder and the group of runs that this run belongs to",
+            Alias{"wandb_project"});
     s.field("name", name, "what people call the run; made up when empty");
     s.field("id", id, "the run's identity; made up when empty");
     s.field("tags", tags, "words to find the run by");
@@ -64,10 +66,13 @@ struct TrackConfig {
   std::int64_t watch_every = 100;
 
   void describe(Section& s) {
+    s.every_field(InHash::Never);
     s.field("dir", dir, "where run folders are made: <dir>/<project>/<run id>/");
     s.field("csv", csv,
-            "a CSV of the epoch metrics, inside the run folder unless absolute; empty: none");
-    s.field("log_file", log_file, "also append a line per epoch to this file; empty: none");
+            "a CSV of the epoch metrics, inside the run folder unless absolute; empty: none",
+            Alias{"metrics_csv"});
+    s.field("log_file", log_file, "also append a line per epoch to this file; empty: none",
+            Alias{"log_file"});
     s.field("confusion", confusion, "keep a confusion matrix of the validation set per epoch");
     s.field("predictions", predictions,
             "rows in the table of predictions kept per epoch; 0: no table", between(0, 1000));
@@ -103,11 +108,13 @@ struct CheckpointConfig {
   Goal goal = Goal::Auto;
 
   void describe(Section& s) {
-    s.field("enabled", enabled, "save checkpoints at all");
+    s.every_field(InHash::Never);
+    s.field("enabled", enabled, "save checkpoints at all", Alias{"use_checkpoint"});
     s.field("every", every,
             "when to save: 1 epoch, 500 steps, 10m, never (only at the end), or auto: as often as "
             "loses least time, from the measured cost of a save and the failures seen. A plain "
-            "number counts epochs. The best and the last state are always saved");
+            "number counts epochs. The best and the last state are always saved",
+            Alias{"checkpoint_every"});
     s.field("name", name, "a checkpoint's folder, from {step}, {epoch}, {seed} and {run}");
     s.field("keep_last", keep_last, "how many of the newest checkpoints to keep", at_least(1));
     s.field("keep_best", keep_best, "how many of the best checkpoints to keep", at_least(0));

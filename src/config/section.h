@@ -1,6 +1,7 @@
-// Section is where a config struct describes its fields: name, meaning and limits, beside the
-// defaults that the struct's members already hold. Everything else (reading YAML, overrides,
-// `config show`, the reference page, the effective file of a run) works from the Fields so listed.
+// Section is where a config struct describes its fields: name, meaning and all other facts of a
+// key, beside the defaults that the struct's members already hold. Everything else (reading YAML,
+// overrides, flat workshop files, `config show`, the reference page, the effective file of a run,
+// its hash, what may change on resuming) works from the Fields so listed.
 #pragma once
 
 #include <cstdint>
@@ -44,6 +45,29 @@ inline Limits one_of(std::vector<std::string> choices) {
   return {.choices = std::move(choices)};
 }
 
+// A flat key of workshop files that sets the field, too.
+struct Alias {
+  std::string_view name;
+};
+
+// Another word for one of the field's values, as workshop files write it.
+struct Means {
+  std::string_view word;
+  std::string_view value;
+};
+
+// Whether the value is part of the config's hash, which names the experiment. A key that is newer
+// than runs that should keep their hash is part of it only where it is not its default.
+enum class InHash : std::uint8_t { Always, UnlessDefault, Never };
+
+// The value cannot change when a run is resumed, and why not.
+struct Fixed {
+  std::string_view why;
+};
+
+// The value may change when a run is resumed, although others of its section are fixed.
+inline constexpr Fixed kMayChange = {};
+
 // Where a field's value lives. Enums are held as an int through their list of names.
 struct EnumTarget {
   std::function<int()> get;
@@ -59,8 +83,12 @@ using Target =
 struct Field {
   std::string path;  // "optimizer.lr"
   std::string doc;
-  Limits limits;
   Target target;
+  Limits limits = {};
+  std::vector<Alias> aliases = {};
+  std::vector<Means> words = {};
+  InHash in_hash = InHash::Always;
+  Fixed fixed = kMayChange;
   std::string origin = "default";  // who set it last: "config.yaml:12", "command line", ...
 };
 
@@ -78,18 +106,25 @@ class Section {
   Section(std::string prefix, std::vector<Field>& fields)
       : prefix_(std::move(prefix)), fields_(fields) {}
 
-  template <typename T>
-  void field(std::string_view name, T& value, std::string_view doc, Limits limits = {}) {
+  // `facts` are Limits, Alias, Means, InHash and Fixed, as many as are needed, in any order.
+  template <typename T, typename... Facts>
+  void field(std::string_view name, T& value, std::string_view doc, Facts... facts) {
+    Field field = common_;
+    field.path = join(name);
+    field.doc = doc;
+    field.target = target_of(value);
+    (add_fact(field, std::move(facts)), ...);
     if constexpr (NamedEnum<T>) {
-      for (const std::string_view choice : enum_names(value)) {
-        limits.choices.emplace_back(choice);
-      }
-      add(name, doc, std::move(limits),
-          EnumTarget{[&value] { return static_cast<int>(value); },
-                     [&value](int index) { value = static_cast<T>(index); }});
-    } else {
-      add(name, doc, std::move(limits), &value);
+      const auto names = enum_names(value);
+      field.limits.choices.assign(names.begin(), names.end());
     }
+    fields_.push_back(std::move(field));
+  }
+
+  // What holds for every field described after it that does not say otherwise.
+  template <typename... Facts>
+  void every_field(Facts... facts) {
+    (add_fact(common_, facts), ...);
   }
 
   // A nested struct with its own `describe(Section&)`.
@@ -100,8 +135,24 @@ class Section {
   }
 
  private:
-  void add(std::string_view name, std::string_view doc, Limits limits, Target target) {
-    fields_.push_back({join(name), std::string(doc), std::move(limits), std::move(target)});
+  static void add_fact(Field& field, Limits limits) { field.limits = std::move(limits); }
+
+  static void add_fact(Field& field, Alias alias) { field.aliases.push_back(alias); }
+
+  static void add_fact(Field& field, Means word) { field.words.push_back(word); }
+
+  static void add_fact(Field& field, InHash in_hash) { field.in_hash = in_hash; }
+
+  static void add_fact(Field& field, Fixed fixed) { field.fixed = fixed; }
+
+  template <typename T>
+  static Target target_of(T& value) {
+    if constexpr (NamedEnum<T>) {
+      return EnumTarget{[&value] { return static_cast<int>(value); },
+                        [&value](int index) { value = static_cast<T>(index); }};
+    } else {
+      return &value;
+    }
   }
 
   std::string join(std::string_view name) const {
@@ -110,6 +161,7 @@ class Section {
 
   std::string prefix_;
   std::vector<Field>& fields_;
+  Field common_;
 };
 
 }  // namespace kedge::config

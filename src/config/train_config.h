@@ -44,18 +44,21 @@ struct TrainConfig {
   std::string simulate_crash = "never";
 
   void describe(Section& s) {
-    s.field("epochs", epochs, "passes over the training data", at_least(1));
+    s.field("epochs", epochs, "passes over the training data", at_least(1), Alias{"num_epochs"},
+            Alias{"epochs"});
     s.field("max_steps", max_steps, "stop after so many optimizer steps; 0: no limit", at_least(0));
     s.field("max_time", max_time,
             "save, stop and ask to be run again (exit 85) after this long; 0: no limit of our own, "
-            "only that of the Slurm or HTCondor job");
+            "only that of the Slurm or HTCondor job",
+            InHash::Never);
     s.field("device", device, "where to train; auto: cuda if there is one, else cpu");
     s.field("precision", precision,
             "fp32, bf16 or fp16 autocast, bf16-pure (weights too), fp64 (all in double, to compare "
             "numbers), or auto: bf16 where the device supports it, fp16 on older GPUs, fp32 on "
-            "cpu");
+            "cpu",
+            Alias{"mixed_precision"}, Means{"none", "fp32"});
     s.field("accumulate", accumulate, "batches whose gradients make one optimizer step",
-            at_least(1));
+            at_least(1), Fixed{"the place in the epoch is counted in whole steps"});
     s.field("clip_norm", clip_norm, "largest gradient norm; 0: no clipping", at_least(0));
     s.field("mixup", mixup, "mix pairs of images with Beta(a, a) weights, soft targets; 0: off",
             at_least(0));
@@ -73,7 +76,9 @@ struct TrainConfig {
     s.field("simulate_crash", simulate_crash,
             "to try resuming: `epoch 3` ends the process as that epoch begins, `random` at one of "
             "the epochs 3 to 8, `step 120` kills it (SIGKILL) after that step; never: no crash. A "
-            "run that was resumed beyond the point goes on");
+            "run that was resumed beyond the point goes on",
+            InHash::Never, Alias{"simulate_crash"}, Means{"true", "random"},
+            Means{"false", "never"});
   }
 };
 
@@ -107,11 +112,13 @@ struct OptimizerConfig {
   std::int64_t iterations = 5;
 
   void describe(Section& s) {
-    s.field("name", name, "which optimizer: `kedge list optimizers`");
-    s.field("lr", lr, "learning rate (the schedule's peak)", at_least(0));
+    s.field("name", name, "which optimizer: `kedge list optimizers`",
+            Fixed{"the saved state is another optimizer's"});
+    s.field("lr", lr, "learning rate (the schedule's peak)", at_least(0), Alias{"learning_rate"});
     s.field("weight_decay", weight_decay, "weight decay, in the optimizer's own sense",
             at_least(0));
-    s.field("decay", decay, "which parameters decay: all, or matrices (no biases, no norms)");
+    s.field("decay", decay, "which parameters decay: all, or matrices (no biases, no norms)",
+            Fixed{"the saved state is of other parameter groups"});
     s.field("momentum", momentum, "sgd, rmsprop, muon: momentum", between(0, 1));
     s.field("nesterov", nesterov, "sgd: Nesterov momentum");
     s.field("beta1", beta1, "adam, adamw, lion: decay of the first moment", between(0, 1));
@@ -152,7 +159,8 @@ struct ScheduleConfig {
   std::int64_t patience = 10;
 
   void describe(Section& s) {
-    s.field("name", name, "how the learning rate moves: `kedge list schedules`");
+    s.field("name", name, "how the learning rate moves: `kedge list schedules`",
+            Alias{"scheduler"});
     s.field("unit", unit, "whether lengths below count optimizer steps or epochs");
     s.field("warmup", warmup, "units of linear warm-up before the schedule begins", at_least(0));
     s.field("warmup_start", warmup_start, "warm-up begins at this fraction of lr", between(0, 1));
@@ -190,7 +198,7 @@ struct EmaConfig {
   void describe(Section& s) {
     s.field("decay", decay,
             "keep an exponential average of the weights, and validate with it; 0: off",
-            {.min = 0, .max = 1});
+            between(0, 1));
     s.field("warmup", warmup,
             "begin with a smaller decay, (1 + step) / (10 + step), so that the average soon "
             "forgets the untrained weights");

@@ -1,7 +1,5 @@
 #include "train/internal/resumption.h"
 
-#include <algorithm>
-#include <array>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,40 +15,6 @@
 namespace kedge::train {
 namespace {
 
-// Values without which the saved tensors or the saved place in the data mean something else. A key
-// that ends in a dot is a whole section.
-struct Fixed {
-  std::string_view key;
-  std::string_view why;
-};
-
-constexpr auto kFixed = std::to_array<Fixed>({
-    {"seed", "the order of the samples follows from it"},
-    {"model.", "the saved weights belong to another model"},
-    {"data.", "the training and validation splits would be others"},
-    {"loader.batch_size", "the place in the epoch is counted in batches"},
-    {"loader.shuffle", "the order of the samples follows from it"},
-    {"loader.drop_last", "the place in the epoch is counted in batches"},
-    {"train.accumulate", "the place in the epoch is counted in whole steps"},
-    {"optimizer.name", "the saved state is another optimizer's"},
-    {"optimizer.decay", "the saved state is of other parameter groups"},
-});
-
-// Of the sections above, what may change after all. Weights are read only by a new run, and data
-// may lie elsewhere as long as its digest, which is compared, is the same.
-constexpr auto kFree = std::to_array<std::string_view>(
-    {"model.dropout", "model.weights", "data.on_error", "data.path"});
-
-const Fixed* find_fixed(std::string_view key) {
-  if (std::ranges::find(kFree, key) != kFree.end()) {
-    return nullptr;
-  }
-  const auto found = std::ranges::find_if(kFixed, [&](const Fixed& fixed) {
-    return fixed.key.ends_with('.') ? key.starts_with(fixed.key) : key == fixed.key;
-  });
-  return found == kFixed.end() ? nullptr : &*found;
-}
-
 Result<std::vector<track::ConfigChange>> check_changes(const checkpoint::Newest& newest,
                                                        const config::LoadedConfig& config) {
   std::vector<track::ConfigChange> changes;
@@ -64,9 +28,8 @@ Result<std::vector<track::ConfigChange>> check_changes(const checkpoint::Newest&
     if (change.key == "resume") {
       continue;
     }
-    if (const Fixed* fixed = find_fixed(change.key)) {
-      refused +=
-          fmt::format("\n  {}: {} -> {}: {}", change.key, change.before, change.after, fixed->why);
+    if (const std::string_view why = config.find(change.key)->fixed.why; !why.empty()) {
+      refused += fmt::format("\n  {}: {} -> {}: {}", change.key, change.before, change.after, why);
     }
     changes.push_back({std::move(change.key), std::move(change.before), std::move(change.after)});
   }
