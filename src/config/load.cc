@@ -54,6 +54,20 @@ class Loader {
     names_.assign(names.begin(), names.end());
   }
 
+  // Where all values that are added from now on come from.
+  void set_layer(Layer layer) { layer_ = layer; }
+
+  // A file that gives most of all keys is no one's handwriting, but the effective config of a run,
+  // or a copy of it.
+  void find_recorded() {
+    auto& fields = config_.fields();
+    if (std::ranges::count(fields, Layer::File, &Field::layer) * 2 > std::ssize(fields)) {
+      std::ranges::for_each(fields, [](Field& field) {
+        field.layer = field.layer == Layer::File ? Layer::Implied : field.layer;
+      });
+    }
+  }
+
   // A map node of a file (`where` is its name and lines count) or of sweep values (no lines).
   void add_map(const YAML::Node& map, const std::string& prefix, const std::string& where,
                bool with_lines) {
@@ -130,6 +144,7 @@ class Loader {
     if (alias_place_.empty()) {
       return;
     }
+    set_layer(Layer::Implied);
     for (const Implied& implied : implied_by_aliases()) {
       Field* field = find(implied.path);
       KEDGE_CHECK(field != nullptr, "an implied value names a field");
@@ -160,13 +175,18 @@ class Loader {
   }
 
   void set(Field& field, const YAML::Node& node, const std::string& place) {
+    const std::string before = value_as_yaml(field);
     if (auto done = set_value(field, translated(field, node)); !done) {
       const std::string& hint = done.error().hint;
       problem(place, fmt::format("{}: {}{}", field.path, done.error().message,
                                  hint.empty() ? "" : "; " + hint));
       return;
     }
-    field.origin = place;
+    // Agents may repeat a trial's values on the command line; they remain the sweep's.
+    if (field.layer != Layer::Sweep || value_as_yaml(field) != before) {
+      field.origin = place;
+      field.layer = layer_;
+    }
   }
 
   static YAML::Node translated(const Field& field, const YAML::Node& node) {
@@ -224,6 +244,7 @@ class Loader {
   LoadedConfig& config_;
   std::vector<std::string> names_;
   std::vector<std::string> problems_;
+  Layer layer_ = Layer::File;
   std::string alias_place_;  // the first flat key, which brings in what the scripts imply
 };
 
@@ -289,13 +310,18 @@ Result<LoadedConfig> load_config(const LoadOptions& options) {
     config.file_text = KEDGE_TRY(read_file(options.file));
     KEDGE_TRY(add_document(loader, config.file_text, options.file.string()));
   } else if (!options.text.empty()) {
+    loader.set_layer(Layer::Implied);
     KEDGE_TRY(add_document(loader, options.text, "saved config"));
   }
+  loader.find_recorded();
   loader.add_implied();
+  loader.set_layer(Layer::Environment);
   for (const auto& [name, value] : options.environment) {
     loader.add_variable(name, value);
   }
+  loader.set_layer(Layer::Sweep);
   KEDGE_TRY(add_sweep_values(loader, options.sweep_values));
+  loader.set_layer(Layer::CommandLine);
   for (const std::string& text : options.overrides) {
     loader.add_override(text);
   }

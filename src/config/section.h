@@ -80,6 +80,10 @@ using Target =
                  std::vector<std::string>*, std::vector<std::int64_t>*, std::vector<double>*,
                  std::map<std::string, std::string>*, std::map<std::string, double>*, EnumTarget>;
 
+// Where a value comes from, later ones over earlier ones. Implied ones are those of a recorded
+// config and what a flat workshop file brings with it: nobody wrote them for this run.
+enum class Layer : std::uint8_t { Default, Implied, File, Environment, Sweep, CommandLine };
+
 struct Field {
   std::string path;  // "optimizer.lr"
   std::string doc;
@@ -90,6 +94,7 @@ struct Field {
   InHash in_hash = InHash::Always;
   Fixed fixed = kMayChange;
   std::string origin = "default";  // who set it last: "config.yaml:12", "command line", ...
+  Layer layer = Layer::Default;
 };
 
 // The names of an enum's values, in order; specialise as `enum_names(E)` next to the enum.

@@ -68,8 +68,6 @@ Result<void> validate(const LoadedConfig& loaded) {
   rules.refuse(c.optimizer.nesterov && c.optimizer.momentum == 0, "optimizer.nesterov",
                "needs optimizer.momentum above 0");
   rules.refuse(c.ema.decay >= 1, "ema.decay", "must be below 1, or the average never moves");
-  rules.refuse(c.loss.label_smoothing > 0 && c.loss.name != "cross_entropy", "loss.label_smoothing",
-               "works with loss.name cross_entropy");
   rules.refuse(c.train.mixup > 0 && c.loss.name == "nll", "train.mixup",
                "makes soft targets, which nll cannot take: use cross_entropy or mse");
   rules.check(parse_save_interval(c.checkpoint.every), "checkpoint.every");

@@ -4,7 +4,6 @@
 #include <cctype>
 #include <cstddef>
 #include <numeric>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -50,6 +49,12 @@ std::string nearest_name(std::string_view wrong, std::span<const std::string> va
     }
   }
   return best;
+}
+
+std::vector<std::string> by_nearness(std::string_view wrong, std::vector<std::string> names) {
+  std::ranges::stable_sort(names, {},
+                           [wrong](const std::string& name) { return edit_distance(wrong, name); });
+  return names;
 }
 
 Error unknown_name(std::string_view kind, std::string_view name,

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/result.h"
 
@@ -11,6 +12,9 @@ namespace kedge {
 
 // Empty when nothing is close enough to be a likely slip.
 std::string nearest_name(std::string_view wrong, std::span<const std::string> valid);
+
+// `names` with the most alike first.
+std::vector<std::string> by_nearness(std::string_view wrong, std::vector<std::string> names);
 
 // A Usage error: "unknown model 'resnet81'; did you mean 'resnet18'?", all names in the hint.
 Error unknown_name(std::string_view kind, std::string_view name,

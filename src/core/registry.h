@@ -24,6 +24,10 @@ class Registry {
     std::string_view name;
     std::string_view summary;  // the doc line: `kedge list` and the reference page print it
     std::function<Result<std::unique_ptr<Plugin>>(const Args&...)> make;
+    // Keys of its config section that it reads and not every plug-in of its kind does. Who writes
+    // one of them and chooses a plug-in that does not list it has made a mistake
+    // (config/plugin_keys.h). What no plug-in lists is common to all.
+    std::vector<std::string_view> reads = {};
   };
 
   struct Add {

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,7 +18,6 @@
 #include <unistd.h>
 
 #include "checkpoint/tensor_file.h"
-#include "nn/dropout.h"
 #include "nn/loss.h"
 #include "nn/model.h"
 #include "nn/script_export.h"
@@ -296,18 +296,45 @@ TEST_P(EveryModel, changes_its_type_but_not_its_counters) {
   }
 }
 
-TEST_P(EveryModel, uses_dropout_or_says_that_it_does_not) {
-  config::ModelConfig config;
-  config.name = GetParam();
-  EXPECT_FALSE(is_dropout_ignored(config));
-  config.dropout = 0.5;
-  if (is_dropout_ignored(config)) {
-    EXPECT_THAT(models_with_dropout(), testing::Not(testing::Contains(GetParam())));
-    return;
+TEST_P(EveryModel, reads_the_keys_that_it_lists_and_no_others) {
+  const std::map<std::string_view, void (*)(config::ModelConfig&)> changes = {
+      {"stem", [](auto& config) { config.stem = config::Stem::Cifar; }},
+      {"batch_norm", [](auto& config) { config.batch_norm = false; }},
+      {"dropout", [](auto& config) { config.dropout = 0.5; }},
+      {"hidden", [](auto& config) { config.hidden = {8}; }},
+      {"layers", [](auto& config) { config.layers = 1; }},
+      {"heads", [](auto& config) { config.heads = 1; }},
+      {"width", [](auto& config) { config.width = 12; }},
+      {"patch", [](auto& config) { config.patch = 8; }},
+      {"vocab", [](auto& config) { config.vocab = 32; }},
+  };
+  const std::vector<std::string_view>& reads = Models::all().at(GetParam()).reads;
+  for (const std::string_view key : reads) {
+    EXPECT_TRUE(changes.contains(key)) << key << ": add a change of it above";
   }
-  const Sample sample = sample_of(GetParam(), 0.5);
-  sample.model->set_training(true);
-  EXPECT_FALSE(at::equal(sample.model->forward(sample.input), sample.model->forward(sample.input)));
+  const Task task = sample_of(GetParam()).task;
+  const auto scores_of = [&](const config::ModelConfig& config) {
+    torch::manual_seed(1);
+    const auto model = make_model(config, task).value();
+    const at::Tensor input = task.is_language()
+                                 ? torch::zeros({2, task.context}, torch::kInt64)
+                                 : torch::ones({2, task.channels, task.height, task.width});
+    model->set_training(true);
+    torch::manual_seed(2);
+    return model->forward(input);
+  };
+  const at::Tensor before = scores_of(small_config(GetParam()));
+  config::ModelConfig others = small_config(GetParam());
+  for (const auto& [key, change] : changes) {
+    if (std::ranges::count(reads, key) == 0) {
+      change(others);
+      continue;
+    }
+    config::ModelConfig config = small_config(GetParam());
+    change(config);
+    EXPECT_FALSE(at::equal(before, scores_of(config))) << key;
+  }
+  EXPECT_TRUE(at::equal(before, scores_of(others)));
 }
 
 std::vector<std::string> model_names() {
@@ -404,25 +431,6 @@ TEST(ModelErrors, say_the_numbers_that_do_not_fit) {
     ASSERT_FALSE(model) << impossible.message;
     EXPECT_EQ(model.error().kind, ErrorKind::Usage);
     EXPECT_THAT(model.error().message, HasSubstr(impossible.message));
-  }
-}
-
-TEST(Dropout, of_a_module_from_python_is_its_own) {
-  config::ModelConfig config;
-  config.name = "mlp";
-  config.dropout = 0.5;
-  EXPECT_FALSE(is_dropout_ignored(config));
-  config.file = "module.pt";
-  EXPECT_TRUE(is_dropout_ignored(config));
-}
-
-TEST(LossErrors, refuse_smoothing_that_would_be_ignored) {
-  config::LossConfig config;
-  config.label_smoothing = 0.1;
-  for (const std::string name : {"nll", "mse"}) {
-    const auto loss = Losses::make("loss", name, config, Making().context);
-    ASSERT_FALSE(loss);
-    EXPECT_THAT(loss.error().message, HasSubstr("label_smoothing is 0.1"));
   }
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 #include <torch/types.h>
 #include <torch/utils.h>
@@ -16,7 +15,6 @@
 #include "core/units.h"
 #include "device/device.h"
 #include "device/plugin.h"
-#include "nn/dropout.h"
 #include "ranks/rank_board.h"
 #include "ranks/rank_notes.h"
 #include "ranks/rank_place.h"
@@ -33,6 +31,7 @@
 #include "train/internal/step.h"
 #include "train/internal/stop_rule.h"
 #include "train/internal/waits.h"
+#include "train/plugins.h"
 #include "train/torch_guard.h"
 
 namespace kedge::train {
@@ -87,20 +86,6 @@ track::RunStart run_start(const config::LoadedConfig& config, const Setup& setup
           .checkpoints = which_checkpoints(config->track.checkpoints)};
 }
 
-// Not asked of a run that is gone on with: its model section cannot change any more.
-Result<void> check_dropout(const config::LoadedConfig& config) {
-  if (!nn::is_dropout_ignored(config->model)) {
-    return {};
-  }
-  const config::Field* field = config.find("model.dropout");
-  KEDGE_CHECK(field != nullptr, "the config has this key");
-  return fail(ErrorKind::Usage,
-              fmt::format("{}: model.dropout: {} has no dropout of its own", field->origin,
-                          config->model.file.empty() ? config->model.name : config->model.file),
-              fmt::format("leave it out, or choose a model that has: {}",
-                          fmt::join(nn::models_with_dropout(), ", ")));
-}
-
 // Of the run that is gone on with, and of this process.
 struct Start {
   std::optional<Resumption> resumption;
@@ -136,6 +121,9 @@ void say_start(Reporter& reporter, const config::LoadedConfig& config, const Set
                const track::Run& run, const StopRule& stop) {
   for (const std::string& note : config.notes) {
     reporter.say(note);
+  }
+  for (const config::UnreadKey& key : find_unread_keys(config)) {
+    reporter.say(key.message);
   }
   say_facts(reporter, *config, setup, run);
   if (const std::string ranks = describe_ranks(*config, *setup.group); !ranks.empty()) {
@@ -291,7 +279,7 @@ Result<void> train_as_rank(const config::LoadedConfig& config, const TrainingOpt
     return {};
   }
   if (group->is_first() && !plan.resumption) {
-    KEDGE_TRY(check_dropout(config));
+    KEDGE_TRY(config::refuse_unread_keys(find_unread_keys(config)));
   }
   KEDGE_TRY(open_saved(config, *group, plan));
   Start start{.resumption = std::move(plan.resumption),

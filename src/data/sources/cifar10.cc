@@ -40,8 +40,8 @@ Result<std::unique_ptr<SourceSplits>> open_cifar10(const config::DataConfig& con
   return splits;
 }
 
-const Sources::Add kAddCifar10({"cifar10", "CIFAR-10: 60,000 colour images of 32x32 in 10 classes",
-                                open_cifar10});
+const Sources::Add kAddCifar10(
+    {"cifar10", "CIFAR-10: 60,000 colour images of 32x32 in 10 classes", open_cifar10, {"path"}});
 
 }  // namespace
 }  // namespace kedge::data

@@ -6,7 +6,8 @@ namespace kedge::data {
 namespace {
 
 const Sources::Add kAddFashionMnist(
-    {"fashion-mnist", "Fashion-MNIST: 70,000 grey images of 28x28, ten kinds of clothing",
+    {"fashion-mnist",
+     "Fashion-MNIST: 70,000 grey images of 28x28, ten kinds of clothing",
      [](const config::DataConfig& config) {
        return open_idx(
            config, {.title = "Fashion-MNIST",
@@ -14,7 +15,8 @@ const Sources::Add kAddFashionMnist(
                                     "Shirt", "Sneaker", "Bag", "Ankle boot"},
                     .mean = 0.2860,
                     .std = 0.3530});
-     }});
+     },
+     {"path"}});
 
 }  // namespace
 }  // namespace kedge::data

@@ -104,8 +104,10 @@ Result<std::unique_ptr<SourceSplits>> open_imagefolder(const config::DataConfig&
 }
 
 const Sources::Add kAddImageFolder(
-    {"imagefolder", "JPEG and PNG files, labelled by folder or file name (data.label_from)",
-     open_imagefolder});
+    {"imagefolder",
+     "JPEG and PNG files, labelled by folder or file name (data.label_from)",
+     open_imagefolder,
+     {"path", "label_from"}});
 
 }  // namespace
 }  // namespace kedge::data

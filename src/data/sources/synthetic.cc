@@ -114,7 +114,8 @@ const Sources::Add kAddSynthetic(
     {"synthetic",
      "made-up images with a pattern per class, for tests and benchmarks "
      "(data.samples, data.image_size, data.channels)",
-     open_synthetic});
+     open_synthetic,
+     {"samples", "image_size", "channels"}});
 
 }  // namespace
 }  // namespace kedge::data

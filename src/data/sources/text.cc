@@ -77,7 +77,8 @@ Result<std::unique_ptr<SourceSplits>> open_text(const config::DataConfig& config
 const Sources::Add kAddText({"text",
                              "bytes of .txt and .jsonl files for language models (data.context, "
                              "data.text_field)",
-                             open_text});
+                             open_text,
+                             {"path", "context", "text_field"}});
 
 }  // namespace
 }  // namespace kedge::data

@@ -207,7 +207,8 @@ const Sources::Add kAddTokens({"tokens",
                                "ids of a tokenizer for language models: train.bin and val.bin of "
                                "unsigned 16- or 32-bit numbers, meta.json with \"vocab\" and "
                                "\"dtype\" (data.context)",
-                               open_tokens});
+                               open_tokens,
+                               {"path", "context"}});
 
 }  // namespace
 }  // namespace kedge::data

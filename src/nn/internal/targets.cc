@@ -1,6 +1,5 @@
 #include "nn/internal/targets.h"
 
-#include <fmt/format.h>
 #include <torch/types.h>
 
 namespace kedge::nn {
@@ -11,16 +10,6 @@ Rows as_rows(const at::Tensor& scores, const at::Tensor& targets) {
   }
   return {scores.flatten(0, -2),
           targets.is_floating_point() ? targets.flatten(0, -2) : targets.flatten()};
-}
-
-Result<void> require_no_smoothing(std::string_view loss, const config::LossConfig& config) {
-  if (config.label_smoothing != 0) {
-    return fail(ErrorKind::Usage,
-                fmt::format("loss.label_smoothing is {}, but the loss {} has none",
-                            config.label_smoothing, loss),
-                "set loss.name=cross_entropy, or loss.label_smoothing=0");
-  }
-  return {};
 }
 
 }  // namespace kedge::nn

@@ -22,7 +22,4 @@ struct Rows {
 // Language scores [N, T, vocab] and targets [N, T] become one row a token.
 Rows as_rows(const at::Tensor& scores, const at::Tensor& targets);
 
-// For losses that would silently ignore loss.label_smoothing.
-Result<void> require_no_smoothing(std::string_view loss, const config::LossConfig& config);
-
 }  // namespace kedge::nn

@@ -38,7 +38,8 @@ const Losses::Add kAddCrossEntropy(
      [](const config::LossConfig& config,
         const device::ContextPtr& context) -> Result<std::unique_ptr<Loss>> {
        return std::make_unique<CrossEntropy>(config, context);
-     }});
+     },
+     {"label_smoothing"}});
 
 }  // namespace
 }  // namespace kedge::nn

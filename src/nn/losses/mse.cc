@@ -24,9 +24,8 @@ const Losses::Add kAddMse(
     {"mse",
      "mean squared error against one-hot classes or soft targets, over all "
      "scores",
-     [](const config::LossConfig& config,
+     [](const config::LossConfig& /*config*/,
         const device::ContextPtr& /*context*/) -> Result<std::unique_ptr<Loss>> {
-       KEDGE_TRY(require_no_smoothing("mse", config));
        return std::make_unique<Mse>();
      }});
 

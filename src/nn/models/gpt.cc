@@ -13,7 +13,6 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include "nn/dropout.h"
 #include "nn/internal/network.h"
 #include "nn/internal/shape.h"
 
@@ -166,7 +165,8 @@ Models::Entry gpt_entry(std::string_view name, GptShape own, std::string_view su
             shape.context = task.context;
             KEDGE_TRY(require_heads_divide(name, shape.width, shape.heads));
             return std::make_unique<Gpt>(making, shape);
-          }};
+          },
+          {"layers", "heads", "width", "dropout", "vocab"}};
 }
 
 const Models::Add kAddNano(gpt_entry("gpt-nano", {.layers = 3, .heads = 3, .width = 48},
@@ -179,7 +179,6 @@ const Models::Add kAddGpt2(
     gpt_entry("gpt2", {.layers = 12, .heads = 12, .width = 768},
               "GPT-2, 12 layers of width 768 with 12 heads (124.4 M parameters "
               "with 50257 tokens and context 1024)"));
-const TakesDropout kGptTakesDropout({"gpt-nano", "gpt-micro", "gpt-mini", "gpt2"});
 
 }  // namespace
 }  // namespace kedge::nn

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 #include <torch/types.h>
 
-#include "nn/dropout.h"
 #include "nn/internal/image_layers.h"
 #include "nn/internal/network.h"
 #include "nn/internal/shape.h"
@@ -54,9 +53,10 @@ Result<std::unique_ptr<Model>> make_mlp(const config::ModelConfig& config, const
   return std::make_unique<Mlp>(making, config, task);
 }
 
-const Models::Add kAddMlp({"mlp", "linear layers with ReLU over the flattened image; model.hidden",
-                           make_mlp});
-const TakesDropout kMlpTakesDropout({"mlp"});
+const Models::Add kAddMlp({"mlp",
+                           "linear layers with ReLU over the flattened image; model.hidden",
+                           make_mlp,
+                           {"hidden", "dropout"}});
 
 }  // namespace
 }  // namespace kedge::nn

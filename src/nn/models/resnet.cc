@@ -182,7 +182,8 @@ Models::Entry resnet_entry(std::string_view name, Depths depths, std::string_vie
             KEDGE_TRY(require_images(name, task));
             return std::make_unique<ResNet<BlockType>>(making, depths, has_cifar_stem(config, task),
                                                        task);
-          }};
+          },
+          {"stem"}};
 }
 
 const Models::Add kAdd18(

@@ -5,7 +5,6 @@
 
 #include <torch/types.h>
 
-#include "nn/dropout.h"
 #include "nn/internal/image_layers.h"
 #include "nn/internal/network.h"
 #include "nn/internal/shape.h"
@@ -67,8 +66,8 @@ const Models::Add kAddSimpleCnn(
     {"simplecnn",
      "3 convolutions (64-128-256) and 2 linear layers; batch_norm on or off "
      "(2.5 M parameters at 32x32)",
-     make_simplecnn});
-const TakesDropout kSimpleCnnTakesDropout({"simplecnn"});
+     make_simplecnn,
+     {"batch_norm", "dropout"}});
 
 }  // namespace
 }  // namespace kedge::nn

@@ -10,7 +10,6 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include "nn/dropout.h"
 #include "nn/internal/image_layers.h"
 #include "nn/internal/network.h"
 #include "nn/internal/shape.h"
@@ -177,8 +176,8 @@ Result<std::unique_ptr<Model>> make_vit(const config::ModelConfig& config, const
 const Models::Add kAddVit({"vit",
                            "small vision transformer, 6 layers of width 192 with 3 heads; "
                            "model.patch, layers, heads, width",
-                           make_vit});
-const TakesDropout kVitTakesDropout({"vit"});
+                           make_vit,
+                           {"patch", "layers", "heads", "width", "dropout"}});
 
 }  // namespace
 }  // namespace kedge::nn

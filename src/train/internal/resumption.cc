@@ -1,5 +1,6 @@
 #include "train/internal/resumption.h"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "core/log.h"
 #include "track/find_run.h"
 #include "train/internal/checkpoints.h"
+#include "train/plugins.h"
 
 namespace kedge::train {
 namespace {
@@ -23,6 +25,7 @@ Result<std::vector<track::ConfigChange>> check_changes(const checkpoint::Newest&
     return fail(ErrorKind::Corrupt,
                 fmt::format("{} does not hold a kedge training", newest.entry.path.string()));
   }
+  const auto unread = find_unread_keys(config);
   std::string refused;
   for (auto& change : KEDGE_TRY(config::find_changes(state["config"].get<std::string>(), config))) {
     if (change.key == "resume") {
@@ -30,6 +33,10 @@ Result<std::vector<track::ConfigChange>> check_changes(const checkpoint::Newest&
     }
     if (const std::string_view why = config.find(change.key)->fixed.why; !why.empty()) {
       refused += fmt::format("\n  {}: {} -> {}: {}", change.key, change.before, change.after, why);
+    }
+    const auto found = std::ranges::find(unread, change.key, &config::UnreadKey::path);
+    if (found != unread.end() && !found->is_overruled) {
+      refused += "\n  " + found->message;
     }
     changes.push_back({std::move(change.key), std::move(change.before), std::move(change.after)});
   }

@@ -125,7 +125,11 @@ TEST_P(StepOfOptimizer, reads_nothing_back) {
 class StepOfSchedule : public StepSafety, public testing::WithParamInterface<std::string> {};
 
 TEST_P(StepOfSchedule, reads_nothing_back) {
-  EXPECT_THAT(reads_of({"schedule.name=" + GetParam(), "schedule.milestones=[1, 2]"}), IsEmpty());
+  Overrides overrides = {"schedule.name=" + GetParam()};
+  if (GetParam() == "multi_step") {
+    overrides.emplace_back("schedule.milestones=[1, 2]");
+  }
+  EXPECT_THAT(reads_of(overrides), IsEmpty());
 }
 
 class StepOfLoss : public StepSafety, public testing::WithParamInterface<std::string> {};

@@ -31,6 +31,7 @@ const Optimizers::Add kAddAdagrad({
     .summary = "gradients over the root of the sum of all their squares, with L2 decay",
     .make = [](const config::OptimizerConfig& config, const ParameterGroups& groups)
         -> Result<std::unique_ptr<Optimizer>> { return std::make_unique<Adagrad>(config, groups); },
+    .reads = {"eps"},
 });
 
 }  // namespace

@@ -57,7 +57,8 @@ Optimizers::Entry entry(std::string_view name, std::string_view summary, Decay d
             KEDGE_TRY(check_below_one(config.beta1, "beta1"));
             KEDGE_TRY(check_below_one(config.beta2, "beta2"));
             return std::make_unique<Adam>(config, groups, decay);
-          }};
+          },
+          .reads = {"beta1", "beta2", "eps"}};
 }
 
 const Optimizers::Add kAddAdam(

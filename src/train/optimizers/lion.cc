@@ -32,6 +32,7 @@ const Optimizers::Add kAddLion({
                "beta2=0.99 and a rate 3 to 10 times below AdamW's)",
     .make = [](const config::OptimizerConfig& config, const ParameterGroups& groups)
         -> Result<std::unique_ptr<Optimizer>> { return std::make_unique<Lion>(config, groups); },
+    .reads = {"beta1", "beta2"},
 });
 
 }  // namespace

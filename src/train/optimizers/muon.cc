@@ -177,6 +177,8 @@ const Optimizers::Add kAddMuon({
     .summary = "orthogonalized Nesterov momentum for hidden matrices and convolutions; AdamW or "
                "SGD for vectors, embeddings and the head",
     .make = make_muon,
+    .reads = {"momentum", "keep_norm", "iterations", "rest", "rest_lr", "rest_momentum", "beta1",
+              "beta2", "eps"},
 });
 
 }  // namespace

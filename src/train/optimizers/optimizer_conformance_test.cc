@@ -7,8 +7,11 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 #include <torch/types.h>
 
+#include "config/load.h"
+#include "config/value.h"
 #include "train/optimizer.h"
 #include "train/optimizers/golden.h"
 
@@ -17,14 +20,14 @@ namespace {
 
 class OptimizerConformance : public testing::TestWithParam<std::string> {
  protected:
-  std::unique_ptr<Optimizer> make(const nn::NamedTensors& parameters) const {
+  std::unique_ptr<Optimizer> make(const nn::NamedTensors& parameters,
+                                  const config::OptimizerConfig& config = {}) const {
     // Two groups, as group_parameters makes them where only matrices decay.
     ParameterGroup decayed{.parameters = {}, .weight_decay = 0.1};
     ParameterGroup plain{.parameters = {}, .weight_decay = 0};
     for (const auto& named : parameters) {
       (named.second.dim() >= 2 ? decayed : plain).parameters.push_back(named);
     }
-    const config::OptimizerConfig config;
     return std::move(
         Optimizers::make("optimizer", GetParam(), config, ParameterGroups{decayed, plain}).value());
   }
@@ -189,6 +192,38 @@ TEST_P(OptimizerConformance, memory_layout_does_not_change_the_result) {
     EXPECT_TRUE(
         at::allclose(permuted[i].second, plain[i].second, 0, GetParam() == "muon" ? 2e-4 : 1e-6))
         << plain[i].first;
+  }
+}
+
+// A value that the field may have and that is not its default.
+std::string other_value(const config::Field& field) {
+  const nlohmann::json value = config::value_as_json(field);
+  if (value.is_string()) {
+    return field.limits.choices.back();
+  }
+  if (value.is_boolean()) {
+    return value.get<bool>() ? "false" : "true";
+  }
+  return value.is_number_integer() ? std::to_string(value.get<int>() + 1)
+                                   : std::to_string(value == 0.0 ? 0.5 : value.get<double>() / 2);
+}
+
+TEST_P(OptimizerConformance, reads_no_key_that_others_list_and_it_does_not) {
+  const nn::NamedTensors expected = golden::parameters();
+  train(*make(expected), expected, 1, 3);
+  for (const auto& [name, entry] : Optimizers::all()) {
+    for (const std::string_view key : entry.reads) {
+      if (std::ranges::count(Optimizers::all().at(GetParam()).reads, key) == 0) {
+        const std::string path = "optimizer." + std::string(key);
+        const config::LoadedConfig defaults;
+        const std::string other = other_value(*defaults.find(path));
+        const auto config = config::load_config({.overrides = {path + "=" + other}});
+        ASSERT_TRUE(config) << config.error().message;
+        const nn::NamedTensors parameters = golden::parameters();
+        train(*make(parameters, (*config)->optimizer), parameters, 1, 3);
+        expect_same(parameters, expected);
+      }
+    }
   }
 }
 

@@ -43,6 +43,7 @@ const Optimizers::Add kAddRmsProp({
     .summary = "gradients over the root of their running mean square, with momentum and L2 decay",
     .make = [](const config::OptimizerConfig& config, const ParameterGroups& groups)
         -> Result<std::unique_ptr<Optimizer>> { return std::make_unique<RmsProp>(config, groups); },
+    .reads = {"momentum", "alpha", "eps"},
 });
 
 }  // namespace

@@ -69,6 +69,7 @@ const Optimizers::Add kAddSgd({
       }
       return std::make_unique<Sgd>(config, groups);
     },
+    .reads = {"momentum", "nesterov"},
 });
 
 }  // namespace

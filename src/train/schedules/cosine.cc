@@ -29,6 +29,7 @@ const Schedules::Add kAddCosine({
                const Horizon& horizon) -> Result<std::unique_ptr<Schedule>> {
       return std::make_unique<Cosine>(config.floor, KEDGE_TRY(schedule_length(config, horizon)));
     },
+    .reads = {"length", "floor"},
 });
 
 }  // namespace

@@ -23,6 +23,7 @@ const Schedules::Add kAddExponential({
                const Horizon& /*horizon*/) -> Result<std::unique_ptr<Schedule>> {
       return std::make_unique<Exponential>(config.gamma);
     },
+    .reads = {"gamma"},
 });
 
 }  // namespace

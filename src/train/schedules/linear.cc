@@ -27,6 +27,7 @@ const Schedules::Add kAddLinear({
                const Horizon& horizon) -> Result<std::unique_ptr<Schedule>> {
       return std::make_unique<Linear>(config.floor, KEDGE_TRY(schedule_length(config, horizon)));
     },
+    .reads = {"length", "floor"},
 });
 
 }  // namespace

@@ -35,6 +35,7 @@ const Schedules::Add kAddMultiStep({
       }
       return std::make_unique<MultiStep>(config);
     },
+    .reads = {"milestones", "gamma"},
 });
 
 }  // namespace

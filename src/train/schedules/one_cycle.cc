@@ -44,6 +44,7 @@ const Schedules::Add kAddOneCycle({
                const Horizon& horizon) -> Result<std::unique_ptr<Schedule>> {
       return std::make_unique<OneCycle>(config, KEDGE_TRY(schedule_length(config, horizon)));
     },
+    .reads = {"length", "pct_start", "div_factor", "final_div_factor"},
 });
 
 }  // namespace

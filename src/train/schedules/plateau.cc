@@ -74,6 +74,7 @@ const Schedules::Add kAddPlateau({
     .summary = "times gamma, down to floor, when metric has not improved for patience validations",
     .make = [](const config::ScheduleConfig& config, const Horizon& /*horizon*/)
         -> Result<std::unique_ptr<Schedule>> { return std::make_unique<Plateau>(config); },
+    .reads = {"metric", "patience", "gamma", "floor"},
 });
 
 }  // namespace

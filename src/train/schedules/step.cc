@@ -25,6 +25,7 @@ const Schedules::Add kAddStep({
     .summary = "times gamma every step_size units",
     .make = [](const config::ScheduleConfig& config, const Horizon& /*horizon*/)
         -> Result<std::unique_ptr<Schedule>> { return std::make_unique<Step>(config); },
+    .reads = {"step_size", "gamma"},
 });
 
 }  // namespace
