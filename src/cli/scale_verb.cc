@@ -76,7 +76,8 @@ Result<ranks::ScalePoint> measure(const Trial& trial, std::int64_t ranks) {
       .args = {std::filesystem::read_symlink("/proc/self/exe", error).string(), "train"}};
   command.args.insert(command.args.end(), trial.args.begin(), trial.args.end());
   for (const std::string& value :
-       {fmt::format("dist.ranks={}", ranks), fmt::format("train.max_steps={}", trial.steps),
+       {fmt::format("dist.ranks={}", ranks), fmt::format("job.ranks={}", ranks),
+        fmt::format("train.max_steps={}", trial.steps),
         fmt::format("track.dir={}", trial.folder.string()), "run.id=" + id,
         std::string("dist.nodes=1"), std::string("dist.min_nodes=0"), std::string("dist.endpoint="),
         std::string("resume=never"), std::string("checkpoint.enabled=false"),

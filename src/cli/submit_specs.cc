@@ -163,11 +163,26 @@ Result<std::string> find_for_job(const std::string& name, const config::JobConfi
   return std::filesystem::absolute(program.value_or(name)).lexically_normal().string();
 }
 
+// One task on each machine, which starts its ranks itself on the cores of all of them.
+void start_ranks_inside(config::JobConfig& wants) {
+  wants.cpus *= wants.ranks;
+  wants.ranks = 1;
+}
+
+// Whether job.ranks only follows from dist.ranks.
+bool is_ranks_implied(const config::LoadedConfig& config) {
+  const config::Field* field = config.find("job.ranks");
+  KEDGE_CHECK(field != nullptr, "the config has this key");
+  return field->layer == config::Layer::Default;
+}
+
 Result<JobSpec> program_spec(const Arguments& arguments, Args command) {
   JobSpec spec = make_spec(arguments);
   KEDGE_TRY(add_array(arguments, spec));
   // Only the job section counts, which any file can have.
-  spec.wants = KEDGE_TRY(load_for(arguments, arguments.value("--config"), spec))->job;
+  const auto config = KEDGE_TRY(load_for(arguments, arguments.value("--config"), spec));
+  spec.wants = config->job;
+  spec.wants.ranks = is_ranks_implied(config) ? 1 : spec.wants.ranks;
   spec.name = plain_name(arguments.value("--name", Path(command.front()).stem().string()));
   spec.command.assign(command.begin(), command.end());
   spec.command.front() = KEDGE_TRY(find_for_job(command.front(), spec.wants));
@@ -185,6 +200,10 @@ Result<JobSpec> config_spec(const Arguments& arguments) {
   KEDGE_TRY(add_array(arguments, spec));
   const auto config = KEDGE_TRY(load_for(arguments, KEDGE_TRY(config_file_of(arguments)), spec));
   spec.wants = config->job;
+  if (is_ranks_implied(config) && spec.wants.nodes == 1) {
+    start_ranks_inside(
+        spec.wants);  // `kedge train` can start a lost rank again, a scheduler cannot
+  }
   spec.is_kedge = true;
   if (!config->track.server.empty() && config->track.token_file.empty()) {
     spec.keys = {"KEDGE_TOKEN"};
@@ -225,6 +244,7 @@ Result<JobSpec> sweep_spec(const Arguments& arguments, bool is_dry) {
                 "give it a run_cap, or say how many agents work on it: --agents 4");
   }
   spec.wants = KEDGE_TRY(load_for(arguments, sweep.config, spec))->job;
+  start_ranks_inside(spec.wants);  // by the agent's trials
   spec.is_kedge = true;
   spec.keys = jobs::tracker_keys();  // a trial may be a script that uses any of them
   spec.tasks = agents > 0 ? agents : *runs;

@@ -64,7 +64,7 @@ struct DistConfig {
 
   void describe(Section& s) {
     s.every_field(InHash::Never);  // but what changes the numbers that come out
-    s.field("ranks", ranks, "processes that `kedge train` starts on this machine", at_least(1));
+    s.field("ranks", ranks, "processes that train together on each machine", at_least(1));
     s.field("nodes", nodes, "machines that take part, at most; each runs the same command",
             at_least(1));
     s.field("min_nodes", min_nodes,

@@ -90,7 +90,8 @@ struct JobConfig {
     s.field("scheduler", scheduler,
             "who runs the job: auto takes slurm or condor where this machine has one, else local");
     s.field("nodes", nodes, "machines", at_least(1));
-    s.field("ranks", ranks, "processes per machine", at_least(1));
+    s.field("ranks", ranks, "processes on each machine: the same as dist.ranks", at_least(1),
+            SameAs{"dist.ranks"});
     s.field("gpus", gpus, "GPUs per machine", at_least(0));
     s.field("gpu_memory", gpu_memory, "least memory of each GPU, e.g. 16GB; 0: any");
     s.field("gpu_capability", gpu_capability, "least compute capability, e.g. 8.0; empty: any");

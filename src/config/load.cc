@@ -154,6 +154,25 @@ class Loader {
     }
   }
 
+  // Called after all layers: of two keys that mean the same, the one that was set says both. A
+  // recorded config keeps what it says of each.
+  void join_same() {
+    for (Field& field : config_.fields()) {
+      Field* other = find(field.same_as.path);
+      if (other == nullptr || value_as_yaml(field) == value_as_yaml(*other)) {
+        continue;
+      }
+      if (is_written(field) && is_written(*other)) {
+        problem(field.origin, fmt::format("{} is {}, but {} is {} ({}): both mean the same",
+                                          field.path, value_as_yaml(field), other->path,
+                                          value_as_yaml(*other), other->origin));
+      } else if (field.layer != other->layer) {
+        const bool is_later = field.layer > other->layer;
+        follow(is_later ? *other : field, is_later ? field : *other);
+      }
+    }
+  }
+
   Result<void> result() const {
     if (problems_.empty()) {
       return {};
@@ -187,6 +206,11 @@ class Loader {
       field.origin = place;
       field.layer = layer_;
     }
+  }
+
+  void follow(Field& field, const Field& given) {
+    set(field, YAML::Load(value_as_yaml(given)), "as " + given.path);
+    field.layer = Layer::Default;
   }
 
   static YAML::Node translated(const Field& field, const YAML::Node& node) {
@@ -325,6 +349,7 @@ Result<LoadedConfig> load_config(const LoadOptions& options) {
   for (const std::string& text : options.overrides) {
     loader.add_override(text);
   }
+  loader.join_same();
   KEDGE_TRY(loader.result());
   KEDGE_TRY(validate(config));
   return config;

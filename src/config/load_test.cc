@@ -223,6 +223,29 @@ TEST_F(LoadTest, the_workshop_file_means_what_it_meant) {
   EXPECT_THAT(config.find("optimizer.name")->origin, HasSubstr("implied by batch_size"));
 }
 
+TEST_F(LoadTest, ranks_of_a_machine_may_be_given_in_either_section) {
+  EXPECT_EQ(load("job: {ranks: 4}\n")->dist.ranks, 4);
+  const LoadedConfig config = load("dist: {ranks: 4}\n", {"dist.ranks=2"});
+  EXPECT_EQ(config->job.ranks, 2);
+  EXPECT_EQ(config.find("job.ranks")->origin, "as dist.ranks");
+  EXPECT_EQ(load("dist: {ranks: 4}\njob: {ranks: 4}\n")->job.ranks, 4);
+  EXPECT_EQ(
+      error_of("dist: {ranks: 4}\njob: {ranks: 1}\n"),
+      "config.yaml:2: job.ranks is 1, but dist.ranks is 4 (config.yaml:1): both mean the same");
+}
+
+TEST_F(LoadTest, ranks_of_a_sweep_and_of_older_records_are_no_contradiction) {
+  const auto swept =
+      load_config({.file = write("job: {ranks: 4}\n"), .sweep_values = R"({"dist.ranks": 2})"});
+  ASSERT_TRUE(swept) << swept.error().message;
+  EXPECT_EQ((*swept)->dist.ranks, 2);
+  EXPECT_EQ((*swept)->job.ranks, 2);
+  const auto recorded = load_config({.text = "dist: {ranks: 2}\njob: {ranks: 1}\n"});
+  ASSERT_TRUE(recorded) << recorded.error().message;
+  EXPECT_EQ((*recorded)->dist.ranks, 2);
+  EXPECT_EQ((*recorded)->job.ranks, 1);
+}
+
 TEST_F(LoadTest, resume_false_is_never) {
   EXPECT_EQ(load("resume: false\n")->resume, Resume::Never);
 }

@@ -17,11 +17,6 @@ const Field& field_of(const LoadedConfig& config, const PluginKeys& keys, std::s
   return *field;
 }
 
-bool is_written(const Field& field) {
-  return field.layer == Layer::File || field.layer == Layer::Environment ||
-         field.layer == Layer::CommandLine;
-}
-
 }  // namespace
 
 std::vector<UnreadKey> find_unread_keys(const LoadedConfig& config, const PluginKeys& keys) {

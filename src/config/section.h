@@ -60,6 +60,11 @@ struct Means {
 // than runs that should keep their hash is part of it only where it is not its default.
 enum class InHash : std::uint8_t { Always, UnlessDefault, Never };
 
+// Another key with the same meaning: whoever sets one sets both. Two values are a mistake.
+struct SameAs {
+  std::string_view path;
+};
+
 // The value cannot change when a run is resumed, and why not.
 struct Fixed {
   std::string_view why;
@@ -91,11 +96,18 @@ struct Field {
   Limits limits = {};
   std::vector<Alias> aliases = {};
   std::vector<Means> words = {};
+  SameAs same_as = {};
   InHash in_hash = InHash::Always;
   Fixed fixed = kMayChange;
   std::string origin = "default";  // who set it last: "config.yaml:12", "command line", ...
   Layer layer = Layer::Default;
 };
+
+// Whether a person set the value, for this run.
+inline bool is_written(const Field& field) {
+  return field.layer == Layer::File || field.layer == Layer::Environment ||
+         field.layer == Layer::CommandLine;
+}
 
 // The names of an enum's values, in order; specialise as `enum_names(E)` next to the enum.
 template <typename E>
@@ -111,7 +123,8 @@ class Section {
   Section(std::string prefix, std::vector<Field>& fields)
       : prefix_(std::move(prefix)), fields_(fields) {}
 
-  // `facts` are Limits, Alias, Means, InHash and Fixed, as many as are needed, in any order.
+  // `facts` are Limits, Alias, Means, SameAs, InHash and Fixed, as many as are needed, in any
+  // order.
   template <typename T, typename... Facts>
   void field(std::string_view name, T& value, std::string_view doc, Facts... facts) {
     Field field = common_;
@@ -145,6 +158,8 @@ class Section {
   static void add_fact(Field& field, Alias alias) { field.aliases.push_back(alias); }
 
   static void add_fact(Field& field, Means word) { field.words.push_back(word); }
+
+  static void add_fact(Field& field, SameAs other) { field.same_as = other; }
 
   static void add_fact(Field& field, InHash in_hash) { field.in_hash = in_hash; }
 

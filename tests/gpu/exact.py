@@ -15,8 +15,6 @@ import unittest
 
 KEDGE = pathlib.Path(__file__).parents[2] / "build/bin/kedge-train"
 BASE = [
-    "data.name=synthetic",
-    "data.samples=4000",
     "model.name=simplecnn",
     "train.device=cuda",
     "train.precision=bf16",
@@ -34,7 +32,7 @@ class OnGpu(unittest.TestCase):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
         self.path = pathlib.Path(self.folder.name)
-        (self.path / "config.yaml").write_text("{}\n")
+        (self.path / "config.yaml").write_text("data: {name: synthetic, samples: 4000}\n")
 
     def train(self, name: str, *keys: str, code: int = 0) -> str:
         command = [str(KEDGE), "train", "config.yaml", f"run.id={name}", *BASE, *keys]
