@@ -1,10 +1,8 @@
 // What the keys' facts came to before they stood beside the keys, and must come to for ever: runs
 // of older programs are found by the hash, and resumed or refused by what is fixed.
 #include <map>
-#include <set>
 #include <string>
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -43,26 +41,6 @@ TEST(ConfigFacts, a_key_that_came_later_leaves_the_hash_of_configs_without_it) {
   };
   EXPECT_EQ(hash(InHash::UnlessDefault, "42"), hash(InHash::Never, "42"));
   EXPECT_EQ(hash(InHash::UnlessDefault, "43"), hash(InHash::Always, "43"));
-}
-
-TEST(ConfigFacts, where_and_how_a_run_is_kept_is_not_part_of_its_hash) {
-  std::set<std::string> left_out;
-  const LoadedConfig config;
-  for (const Field& field : config.fields()) {
-    const std::string section = field.path.substr(0, field.path.find('.'));
-    const bool is_of_whole_section =
-        section == "run" || section == "track" || section == "job" || section == "checkpoint";
-    EXPECT_TRUE(!is_of_whole_section || field.in_hash == InHash::Never) << field.path;
-    if (field.in_hash == InHash::Never && !is_of_whole_section) {
-      left_out.insert(field.path);
-    }
-  }
-  EXPECT_THAT(left_out, testing::UnorderedElementsAre(
-                            "resume", "train.max_time", "train.simulate_crash", "loader.workers",
-                            "loader.prefetch", "loader.pin_memory", "dist.ranks", "dist.nodes",
-                            "dist.min_nodes", "dist.endpoint", "dist.interface", "dist.backend",
-                            "dist.bucket", "dist.buffers", "dist.init_timeout", "dist.timeout",
-                            "dist.stall", "dist.restarts", "dist.replicas", "dist.debug"));
 }
 
 TEST(ConfigFacts, what_is_fixed_on_resuming_says_why) {
@@ -110,7 +88,7 @@ TEST(ConfigFacts, what_is_fixed_on_resuming_says_why) {
   std::map<std::string, std::string_view> fixed;
   const LoadedConfig config;
   for (const Field& field : config.fields()) {
-    if (!field.fixed.why.empty()) {
+    if (!field.fixed.why.empty() && field.in_hash != InHash::UnlessDefault) {  // came later
       fixed[field.path] = field.fixed.why;
     }
   }

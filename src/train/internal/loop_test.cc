@@ -223,7 +223,7 @@ TEST_F(TrainerTest, refuses_a_dropout_that_would_be_ignored) {
       train("a", {"model.name=mnistnet", "data.image_size=28", "model.dropout=0.1"});
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().kind, ErrorKind::Usage);
-  EXPECT_THAT(result.error().message, HasSubstr("model.dropout: mnistnet has no dropout"));
+  EXPECT_THAT(result.error().message, HasSubstr("model.dropout: mnistnet does not read it"));
   EXPECT_THAT(result.error().hint, HasSubstr("mlp, simplecnn, vit"));
   EXPECT_FALSE(std::filesystem::exists(run_folder("a")));
 }
