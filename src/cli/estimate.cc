@@ -132,8 +132,12 @@ Result<double> count_samples(const config::Config& config) {
                                               config.train.accumulate));
   }
   if (splits.val != nullptr) {
-    const double rounds =
+    double rounds =
         config.train.eval_every > 0 ? epochs / static_cast<double>(config.train.eval_every) : 1;
+    if (config.train.eval_steps > 0) {
+      rounds += samples / static_cast<double>(config.train.eval_steps * config.loader.batch_size *
+                                              config.train.accumulate);
+    }
     samples += rounds * static_cast<double>(splits.val->size()) / 3;
   }
   return samples;

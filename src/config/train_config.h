@@ -40,6 +40,7 @@ struct TrainConfig {
   std::int64_t threads = 0;
   std::int64_t log_every = 50;
   std::int64_t eval_every = 1;
+  std::int64_t eval_steps = 0;
   bool stop_on_nan = true;
   std::string simulate_crash = "never";
 
@@ -72,6 +73,9 @@ struct TrainConfig {
             at_least(1));
     s.field("eval_every", eval_every, "epochs between validations; 0: only after the last",
             at_least(0));
+    s.field("eval_steps", eval_steps,
+            "steps between validations, beside those after epochs; 0: only after epochs",
+            at_least(0), InHash::UnlessDefault);
     s.field("stop_on_nan", stop_on_nan, "stop when the loss is NaN or infinite, naming the tensor");
     s.field("simulate_crash", simulate_crash,
             "to try resuming: `epoch 3` ends the process as that epoch begins, `random` at one of "

@@ -24,10 +24,8 @@ const Losses::Add kAddMse(
     {"mse",
      "mean squared error against one-hot classes or soft targets, over all "
      "scores",
-     [](const config::LossConfig& /*config*/,
-        const device::ContextPtr& /*context*/) -> Result<std::unique_ptr<Loss>> {
-       return std::make_unique<Mse>();
-     }});
+     [](const config::LossConfig& /*config*/, const device::ContextPtr& /*context*/)
+         -> Result<std::unique_ptr<Loss>> { return std::make_unique<Mse>(); }});
 
 }  // namespace
 }  // namespace kedge::nn

@@ -26,10 +26,8 @@ const Losses::Add kAddNll(
     {"nll",
      "negative log-likelihood for networks that end in log_softmax (mnistnet); "
      "equals cross_entropy without smoothing",
-     [](const config::LossConfig& /*config*/,
-        const device::ContextPtr& /*context*/) -> Result<std::unique_ptr<Loss>> {
-       return std::make_unique<Nll>();
-     }});
+     [](const config::LossConfig& /*config*/, const device::ContextPtr& /*context*/)
+         -> Result<std::unique_ptr<Loss>> { return std::make_unique<Nll>(); }});
 
 }  // namespace
 }  // namespace kedge::nn

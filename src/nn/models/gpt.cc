@@ -152,7 +152,8 @@ class Gpt : public Network {
 };
 
 Models::Entry gpt_entry(std::string_view name, GptShape own, std::string_view summary) {
-  return {name, summary,
+  return {name,
+          summary,
           [=](const config::ModelConfig& config, const Task& task,
               const Making& making) -> Result<std::unique_ptr<Model>> {
             KEDGE_TRY(require_tokens(name, task));

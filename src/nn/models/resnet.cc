@@ -176,7 +176,8 @@ bool has_cifar_stem(const config::ModelConfig& config, const Task& task) {
 
 template <typename BlockType>
 Models::Entry resnet_entry(std::string_view name, Depths depths, std::string_view summary) {
-  return {name, summary,
+  return {name,
+          summary,
           [=](const config::ModelConfig& config, const Task& task,
               const Making& making) -> Result<std::unique_ptr<Model>> {
             KEDGE_TRY(require_images(name, task));

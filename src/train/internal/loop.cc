@@ -79,7 +79,11 @@ Result<void> Loop::train_epoch() {
   if (state_.batch == 0) {
     parts_.step.meters().reset();
   }
-  while (!is_out_of_steps()) {
+  while (!is_out_of_steps() && !is_stopped_early()) {
+    if (is_validation_due() && state_.batch < batches_per_epoch) {
+      KEDGE_TRY(validate_inside_epoch());
+      continue;
+    }
     const ranks::TimedPhase training(ranks::RankPhase::Compute, ranks::own_slot().train_us);
     const MicroBatches batches = KEDGE_TRY(next_step());
     if (batches.empty()) {
@@ -209,36 +213,79 @@ Result<void> Loop::check_finite(const Metrics& metrics) const {
   return {};
 }
 
+Loop::Judged Loop::judge(const Metrics& metrics) {
+  const auto found = metrics.find(parts_.session.best_metric());
+  if (found == metrics.end()) {
+    return {};
+  }
+  const bool is_best = state_.best.observe(found->second);
+  state_.best_epoch = is_best ? state_.epoch + 1 : state_.best_epoch;
+  return {.score = found->second, .is_best = is_best};
+}
+
+// The schedule and early stopping may watch any metric.
+void Loop::follow(const Metrics& metrics) {
+  if (const auto found = metrics.find(config_.schedule.metric); found != metrics.end()) {
+    parts_.learning_rate.schedule().observe(
+        found->second, more_is_better(config::Goal::Auto, config_.schedule.metric));
+  }
+  consider_stopping(metrics);
+}
+
+bool Loop::is_validation_due() const {
+  const std::int64_t every = config_.train.eval_steps;
+  return parts_.evaluator != nullptr && every > 0 && state_.step > 0 && state_.step % every == 0 &&
+         state_.validated_step != state_.step;
+}
+
+// A run that was stopped meanwhile begins with it again.
+Result<void> Loop::validate_inside_epoch() {
+  const Stopwatch watch;
+  const Evaluation evaluation = KEDGE_TRY(validate());
+  KEDGE_TRY(check_finite(evaluation.metrics));
+  const Judged judged = judge(evaluation.metrics);
+  parts_.reporter.validation(state_.step, evaluation.metrics, judged.is_best);
+  std::vector<track::Scalar> scalars;
+  for (const auto& [name, value] : evaluation.metrics) {
+    scalars.push_back({name, value});
+  }
+  parts_.run.log(state_.step, scalars);
+  follow(evaluation.metrics);
+  if (judged.is_best) {
+    KEDGE_TRY(parts_.session.save(judged.score));
+  }
+  parts_.step.parts().model.set_training(true);
+  epoch_seconds_before_ -= watch.seconds();  // the epoch's are those of training
+  return {};
+}
+
 Result<void> Loop::end_epoch() {
   state_.epoch_seconds = epoch_seconds_before_ + epoch_watch_.seconds();
   parts_.session.move_counts_to_first();
   Metrics metrics = parts_.step.meters().read("train/", data_group());
   const std::int64_t every = config_.train.eval_every;
   const std::int64_t finished = state_.epoch + 1;
-  const bool is_last = finished >= config_.train.epochs || is_out_of_steps();
+  const bool is_last = finished >= config_.train.epochs || is_out_of_steps() || is_stopped_early();
+  const bool is_wanted = is_last || is_validation_due() || (every > 0 && finished % every == 0);
+  Metrics shown = metrics;
   std::optional<double> val_seconds;
-  if (parts_.evaluator != nullptr && (is_last || (every > 0 && finished % every == 0))) {
-    const Stopwatch watch;
-    metrics.merge(KEDGE_TRY(validate()));
-    val_seconds = watch.seconds();
+  if (parts_.evaluator != nullptr && is_wanted) {
+    if (state_.validated_step != state_.step || validated_.empty()) {  // else done a moment ago
+      const Stopwatch watch;
+      const Evaluation evaluation = KEDGE_TRY(validate());
+      state_.epoch_skipped += evaluation.skipped;
+      metrics.insert(evaluation.metrics.begin(), evaluation.metrics.end());
+      val_seconds = watch.seconds();
+    }
+    shown.insert(validated_.begin(), validated_.end());
   }
   KEDGE_TRY(check_finite(metrics));
-  std::optional<double> score;
-  bool is_best = false;
-  if (const auto found = metrics.find(parts_.session.best_metric()); found != metrics.end()) {
-    score = found->second;
-    is_best = state_.best.observe(*score);
-    state_.best_epoch = is_best ? finished : state_.best_epoch;
-  }
-  record_epoch(metrics, is_best, val_seconds);
+  const Judged judged = judge(metrics);
+  record_epoch(shown, judged.is_best, val_seconds);
   state_.end_epoch();
-  state_.add_to_history(metrics);
-  if (const auto found = metrics.find(config_.schedule.metric); found != metrics.end()) {
-    parts_.learning_rate.schedule().observe(
-        found->second, more_is_better(config::Goal::Auto, config_.schedule.metric));
-  }
-  consider_stopping(metrics);
-  KEDGE_TRY(parts_.session.after_epoch(is_best || is_over(), score));
+  state_.add_to_history(shown);
+  follow(metrics);
+  KEDGE_TRY(parts_.session.after_epoch(judged.is_best || is_over(), judged.score));
   return is_over() ? parts_.session.finish() : Result<void>();
 }
 
@@ -273,12 +320,13 @@ void Loop::consider_stopping(const Metrics& metrics) {
   }
   state_.early_stop.observe(found->second);
   if (is_stopped_early()) {
-    parts_.reporter.say(fmt::format("early stopping: {} has not improved for {} epochs",
-                                    config_.early_stop.metric, state_.early_stop.since()));
+    parts_.reporter.say(fmt::format("early stopping: {} has not improved for {} {}",
+                                    config_.early_stop.metric, state_.early_stop.since(),
+                                    config_.train.eval_steps > 0 ? "validations" : "epochs"));
   }
 }
 
-Result<Metrics> Loop::validate() {
+Result<Evaluation> Loop::validate() {
   const ranks::TimedPhase validating(ranks::RankPhase::Validating, validate_us_);
   parts_.step.parts().strategy.broadcast_buffers();
   Ema* const ema = parts_.step.ema();
@@ -290,15 +338,18 @@ Result<Metrics> Loop::validate() {
     ema->restore();
   }
   if (!evaluation && evaluation.error().kind == ErrorKind::Interrupted) {
-    // The epoch's batches are learnt and saved as such; a resumed run begins with the validation.
+    // What was learnt is saved as such; a resumed run begins with the validation.
     return parts_.session.stop(evaluation.error().message);
   }
   if (!evaluation) {
     return std::unexpected(std::move(evaluation).error());
   }
-  state_.epoch_skipped += evaluation->skipped;
   parts_.reporter.evaluation(state_.step, *evaluation, parts_.preparation, *parts_.val);
-  return std::move(evaluation->metrics);
+  if (config_.train.eval_steps > 0) {
+    state_.validated_step = state_.step;
+  }
+  validated_ = evaluation->metrics;
+  return std::move(*evaluation);
 }
 
 bool Loop::is_over() const {

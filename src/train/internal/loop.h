@@ -79,10 +79,21 @@ class Loop {
   at::Tensor mean_over_ranks(const at::Tensor& loss);
   Result<void> take_logged_loss();
   Result<void> check_finite(const Metrics& metrics) const;
+
+  // What a validation or an epoch came to.
+  struct Judged {
+    std::optional<double> score;  // by the best metric
+    bool is_best = false;
+  };
+
+  Judged judge(const Metrics& metrics);
+  void follow(const Metrics& metrics);
+  bool is_validation_due() const;
+  Result<void> validate_inside_epoch();
   Result<void> end_epoch();
   void record_epoch(const Metrics& metrics, bool is_best, std::optional<double> val_seconds);
   void consider_stopping(const Metrics& metrics);
-  Result<Metrics> validate();
+  Result<Evaluation> validate();
   bool is_over() const;  // no epoch comes after the finished ones
   bool is_out_of_steps() const;
   bool is_stopped_early() const;
@@ -100,6 +111,7 @@ class Loop {
   Stopwatch epoch_watch_;
   double epoch_seconds_before_ = 0;  // of this epoch, in earlier attempts
   Metrics last_metrics_;
+  Metrics validated_;  // what validated_step came to, in this attempt
 };
 
 }  // namespace kedge::train

@@ -169,6 +169,32 @@ TEST_F(TrainerTest, ends_at_max_steps_in_the_middle_of_an_epoch) {
   EXPECT_EQ(summary("a").at("epochs"), 2);
 }
 
+// 24 samples in batches of 2: 12 steps an epoch.
+TEST_F(TrainerTest, validates_every_nth_step_and_keeps_the_best_of_all) {
+  const std::vector<std::string> common = {"loader.batch_size=2", "train.epochs=2",
+                                           "train.eval_every=0"};
+  std::vector<std::string> often = common;
+  often.push_back("train.eval_steps=5");
+  must_train("often", often);
+  must_train("seldom", common);
+  EXPECT_THAT(steps_of("often", "val/loss"), ElementsAre(5, 10, 15, 20, 24));
+  EXPECT_THAT(steps_of("seldom", "val/loss"), ElementsAre(24));
+  expect_near(weights("often"), weights("seldom"), 0);  // looking changes nothing
+}
+
+// The 12th step ends an epoch: one validation serves both.
+TEST_F(TrainerTest, a_step_that_ends_an_epoch_is_validated_once) {
+  must_train("a", {"loader.batch_size=2", "train.epochs=2", "train.eval_steps=6"});
+  EXPECT_THAT(steps_of("a", "val/loss"), ElementsAre(6, 12, 18, 24));
+}
+
+TEST_F(TrainerTest, stops_early_inside_an_epoch) {
+  must_train("a", {"loader.batch_size=2", "train.epochs=9", "optimizer.lr=0", "train.eval_steps=3",
+                   "early_stop.patience=2", "early_stop.metric=val/loss"});
+  EXPECT_EQ(summary("a").at("steps"), 9);
+  EXPECT_EQ(summary("a").at("stopped_early"), true);
+}
+
 TEST_F(TrainerTest, validates_every_nth_epoch_and_after_the_last) {
   must_train("a", {"train.epochs=5", "train.eval_every=2"});
   EXPECT_THAT(steps_of("a", "val/loss"), ElementsAre(6, 12, 15));

@@ -24,6 +24,16 @@ std::string class_name(const Preparation& preparation, std::int64_t label) {
                                                 : std::to_string(label);
 }
 
+std::string render_metrics(const Metrics& metrics) {
+  std::string text;
+  for (const auto& [name, value] : metrics) {
+    const bool is_fraction = name.ends_with("accuracy") || name.ends_with("top5");
+    text += is_fraction ? fmt::format("  {} {:.2f}%", name, value * 100)
+                        : fmt::format("  {} {:.4f}", name, value);
+  }
+  return text;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Reporter>> Reporter::make(track::Run& run, const std::string& log_file) {
@@ -50,13 +60,13 @@ void Reporter::say(std::string_view line) {
   run_.console(line);
 }
 
+void Reporter::validation(std::int64_t step, const Metrics& metrics, bool is_best) {
+  say(fmt::format("step {}{}{}", step, render_metrics(metrics), is_best ? "  (best)" : ""));
+}
+
 void Reporter::epoch(const EpochFacts& facts, const Metrics& metrics) {
-  std::string line = fmt::format("epoch {}/{}", facts.epoch, facts.epochs);
-  for (const auto& [name, value] : metrics) {
-    const bool is_fraction = name.ends_with("accuracy") || name.ends_with("top5");
-    line += is_fraction ? fmt::format("  {} {:.2f}%", name, value * 100)
-                        : fmt::format("  {} {:.4f}", name, value);
-  }
+  std::string line =
+      fmt::format("epoch {}/{}{}", facts.epoch, facts.epochs, render_metrics(metrics));
   line += fmt::format("  lr {:.3g}  {}  {} samples/s{}", facts.lr, render_seconds({facts.seconds}),
                       render_count(facts.samples_per_s), facts.is_best ? "  (best)" : "");
   say(line);

@@ -35,6 +35,7 @@ class Reporter {
 
   void say(std::string_view line);
   void epoch(const EpochFacts& facts, const Metrics& metrics);
+  void validation(std::int64_t step, const Metrics& metrics, bool is_best);
 
   // The confusion matrix and the table of predictions, into the run.
   void evaluation(std::int64_t step, const Evaluation& evaluation, const Preparation& preparation,

@@ -83,6 +83,9 @@ class Session {
   // Interrupted: it stops, and everything is saved.
   Result<void> at_step_boundary(bool is_last);
 
+  // A collective: a checkpoint of the training as it is now, with its score where it has one.
+  Result<void> save(std::optional<double> score);
+
   // After an epoch: saves where that is wanted or due, with the epoch's score.
   Result<void> after_epoch(bool is_wanted, std::optional<double> score);
 
@@ -105,7 +108,6 @@ class Session {
   Agreement::Wish take_answer(bool is_last);
   std::optional<std::string> find_stop_reason(std::int64_t step, bool is_last) const;
   bool is_replica_due(std::int64_t step) const;
-  Result<void> save(std::optional<double> score);
   Result<void> keep_in_memory();
   Result<Snapshot> take_snapshot(std::optional<double> score);
   std::vector<StateTensors> joined_tensors();

@@ -83,21 +83,25 @@ nlohmann::json TrainerState::to_json() const {
   }
   nlohmann::json best_json = render(best);
   best_json["epoch"] = best_epoch;
-  return {{"epoch", epoch},
-          {"batch", batch},
-          {"position", position},
-          {"step", step},
-          {"samples", samples},
-          {"epoch_samples", epoch_samples},
-          {"epoch_skipped", epoch_skipped},
-          {"skipped", skipped},
-          {"samples_hash", samples_hash},
-          {"train_seconds", train_seconds},
-          {"epoch_seconds", epoch_seconds},
-          {"best", std::move(best_json)},
-          {"early_stop", render(early_stop)},
-          {"history", history},
-          {"schedule", std::move(rates)}};
+  nlohmann::json json = {{"epoch", epoch},
+                         {"batch", batch},
+                         {"position", position},
+                         {"step", step},
+                         {"samples", samples},
+                         {"epoch_samples", epoch_samples},
+                         {"epoch_skipped", epoch_skipped},
+                         {"skipped", skipped},
+                         {"samples_hash", samples_hash},
+                         {"train_seconds", train_seconds},
+                         {"epoch_seconds", epoch_seconds},
+                         {"best", std::move(best_json)},
+                         {"early_stop", render(early_stop)},
+                         {"history", history},
+                         {"schedule", std::move(rates)}};
+  if (validated_step > 0) {
+    json["validated_step"] = validated_step;
+  }
+  return json;
 }
 
 Result<void> TrainerState::restore(const nlohmann::json& json) {
@@ -106,6 +110,7 @@ Result<void> TrainerState::restore(const nlohmann::json& json) {
     json.at("batch").get_to(batch);
     json.at("position").get_to(position);
     json.at("step").get_to(step);
+    validated_step = json.value("validated_step", std::int64_t{0});  // where there is one
     json.at("samples").get_to(samples);
     json.at("epoch_samples").get_to(epoch_samples);
     json.at("epoch_skipped").get_to(epoch_skipped);

@@ -23,7 +23,8 @@ struct TrainerState {
   // Where the next batch begins in the epoch's order. It is batch times the size of a batch, unless
   // the epoch was begun with another number of ranks.
   std::int64_t position = 0;
-  std::int64_t step = 0;  // finished optimizer steps
+  std::int64_t step = 0;            // finished optimizer steps
+  std::int64_t validated_step = 0;  // the last that was validated; with train.eval_steps
 
   std::int64_t samples = 0;  // seen in all
   std::int64_t epoch_samples = 0;
