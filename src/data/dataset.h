@@ -31,9 +31,10 @@ struct DatasetInfo {
 };
 
 struct Sample {
-  Image image;  // the field "image", before any transform
+  Image image = {};            // the field "image", before any transform
+  JpegHelper* jpeg = nullptr;  // whom its reader asks to decode; null: nobody but libjpeg
   // Every other field but "label", at its place in DatasetInfo::fields.
-  std::vector<std::vector<std::uint8_t>> rows;
+  std::vector<std::vector<std::uint8_t>> rows = {};
 
   // The memory of a field, for `count` values.
   template <typename T>

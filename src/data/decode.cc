@@ -28,8 +28,6 @@ std::string ending_of(const Path& path) {
 constexpr std::array<std::uint8_t, 3> kJpegMagic = {0xFF, 0xD8, 0xFF};
 constexpr std::array<std::uint8_t, 8> kPngMagic = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
 
-JpegHelper* jpeg_helper = nullptr;
-
 }  // namespace
 
 Result<void> decode_image(std::span<const std::uint8_t> bytes, std::string_view name,
@@ -58,20 +56,16 @@ Result<Image> read_image(const Path& path) {
   return image;
 }
 
-void set_jpeg_helper(JpegHelper* helper) {
-  jpeg_helper = helper;
-}
-
 Result<void> decode_again(std::span<const std::uint8_t> bytes, std::string_view name, Known& known,
-                          Image& image) {
-  if (jpeg_helper == nullptr) {
-    return decode_image(bytes, name, image);
+                          Sample& sample) {
+  if (sample.jpeg == nullptr) {
+    return decode_image(bytes, name, sample.image);
   }
   const std::uint32_t hash = static_cast<std::uint32_t>(xxh3_64(bytes)) | 1U;
-  if (known == hash && jpeg_helper->decode(bytes, image)) {
+  if (known == hash && sample.jpeg->decode(bytes, sample.image)) {
     return {};
   }
-  KEDGE_TRY(decode_image(bytes, name, image));
+  KEDGE_TRY(decode_image(bytes, name, sample.image));
   known = hash;
   return {};
 }

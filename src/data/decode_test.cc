@@ -74,13 +74,6 @@ TEST(Decode, refuses_a_flipped_byte_in_png_data) {
 
 class CountingHelper : public JpegHelper {
  public:
-  CountingHelper() { set_jpeg_helper(this); }
-
-  ~CountingHelper() override { set_jpeg_helper(nullptr); }
-
-  CountingHelper(const CountingHelper&) = delete;
-  CountingHelper& operator=(const CountingHelper&) = delete;
-
   bool decode(std::span<const std::uint8_t> /*bytes*/, Image& image) override {
     ++asked;
     image = {.height = 1, .width = 1, .channels = 3, .pixels = {1, 2, 3}};
@@ -97,9 +90,9 @@ TEST(Decode, asks_a_helper_only_for_what_libjpeg_has_decoded) {
   const std::string half = bytes.substr(0, bytes.size() / 2) + "\xFF\xD9";
   CountingHelper helper;
   Known known = 0;
-  const auto decode = [&known](const std::string& file) {
-    Image image;
-    return decode_again(as_bytes(file), "x.jpg", known, image) ? image : Image{};
+  const auto decode = [&](const std::string& file) {
+    Sample sample{.jpeg = &helper};
+    return decode_again(as_bytes(file), "x.jpg", known, sample) ? sample.image : Image{};
   };
   expect_same(decode(bytes), plain);
   EXPECT_EQ(helper.asked, 0);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace kedge::data {
@@ -20,6 +21,15 @@ struct ImageShape {
   std::int64_t channels = 0;
 
   bool operator==(const ImageShape&) const = default;
+};
+
+// Somebody who gives a JPEG's pixels faster than libjpeg, and the same: a GPU.
+class JpegHelper {
+ public:
+  virtual ~JpegHelper() = default;
+
+  // From any thread. False leaves the file to libjpeg.
+  virtual bool decode(std::span<const std::uint8_t> bytes, Image& image) = 0;
 };
 
 }  // namespace kedge::data

@@ -24,6 +24,7 @@ class Loader::Impl {
  public:
   Impl(const Dataset& dataset, const Pipeline& pipeline, LoaderOptions options)
       : maker_(dataset, pipeline, std::move(options)),
+        scratch_({.jpeg = maker_.options().jpeg}),
         slots_(static_cast<std::size_t>(std::max<std::int64_t>(1, maker_.options().prefetch))) {
     for (std::int64_t i = 0; i < maker_.options().workers; ++i) {
       workers_.emplace_back([this] { work(); });
@@ -117,7 +118,7 @@ class Loader::Impl {
   }
 
   void work() {
-    Sample scratch;
+    Sample scratch{.jpeg = maker_.options().jpeg};
     std::unique_lock lock(mutex_);
     for (;;) {
       has_work_.wait(lock, [this] { return is_stopping_ || can_make(); });

@@ -51,6 +51,7 @@ struct LoaderOptions {
   // divide it, batch_size is the largest share.
   std::int64_t global_batch = 0;
   Allocate allocate = allocate_plain;
+  JpegHelper* jpeg = nullptr;  // decodes with libjpeg; null: libjpeg alone. Outlives the loader
 };
 
 class Loader {

@@ -174,14 +174,4 @@ at::Tensor JpegDecoder::colour(const data::JpegHeader& header,
   return rgb;
 }
 
-Result<void> install_jpeg_decoder(device::Plugin& plugin) {
-  // Never freed: loader threads may outlive everything else at exit.
-  static JpegDecoder* installed = nullptr;
-  if (installed == nullptr) {
-    installed = KEDGE_TRY(JpegDecoder::make(plugin)).release();
-  }
-  data::set_jpeg_helper(installed);
-  return {};
-}
-
 }  // namespace kedge::kernels

@@ -48,7 +48,4 @@ class JpegDecoder : public data::JpegHelper {
   std::vector<Lane> free_;
 };
 
-// Makes it the helper that data/decode.h asks, for the rest of the process.
-Result<void> install_jpeg_decoder(device::Plugin& plugin);
-
 }  // namespace kedge::kernels

@@ -62,7 +62,7 @@ class ImageFolder : public Dataset {
     const Path path = files_.root / file(index).name;
     const std::string bytes = KEDGE_TRY(read_file(path));
     return decode_again(as_bytes(bytes), path.string(), known_[static_cast<std::size_t>(index)],
-                        sample.image);
+                        sample);
   }
 
   std::string digest() const override { return digest_; }

@@ -186,10 +186,14 @@ void find_jpeg_decoder(const config::Config& config, Setup& setup) {
   const bool is_wanted = config.loader.nvjpeg.value_or(workers <= kMostHelped) &&
                          setup.context->device.is_cuda() && !setup.train_resident &&
                          data::is_jpeg_name(setup.data.train->name(0));
-  if (!is_wanted || device::plugin() == nullptr ||
-      !kernels::install_jpeg_decoder(*device::plugin())) {
+  if (!is_wanted || device::plugin() == nullptr) {
     return;
   }
+  auto decoder = kernels::JpegDecoder::make(*device::plugin());
+  if (!decoder) {
+    return;
+  }
+  setup.jpeg = std::move(*decoder);
   setup.jpeg_decoder = "nvJPEG " + device::plugin()->jpeg_version().value_or("");
 }
 
@@ -214,6 +218,7 @@ void make_loaders(const config::Config& config, Setup& setup) {
   const auto shape_of = [](const std::optional<Resident>& resident) {
     return resident ? std::optional(resident->shape) : std::nullopt;
   };
+  options.jpeg = setup.jpeg.get();
   options.placed = shape_of(setup.train_resident);
   set_batch_size(config, config.loader.batch_size, options);
   setup.train_loader =

@@ -14,6 +14,7 @@
 #include "data/pipeline.h"
 #include "device/context.h"
 #include "dist/process_group.h"
+#include "kernels/jpeg.h"
 #include "kernels/place_images.h"
 #include "nn/loss.h"
 #include "nn/model.h"
@@ -35,6 +36,7 @@ struct Setup {
   std::unique_ptr<nn::Model> model;
   std::unique_ptr<nn::Loss> loss;
   std::unique_ptr<Optimizer> optimizer;
+  std::unique_ptr<kernels::JpegDecoder> jpeg;  // null: libjpeg alone; outlives the loaders
   std::unique_ptr<data::Loader> train_loader;
   std::unique_ptr<data::Loader> val_loader;
   std::optional<kernels::PlaceImages> place_images;
