@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <list>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <numeric>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +20,7 @@
 
 #include "checkpoint/internal/folder.h"
 #include "checkpoint/internal/manifest.h"
+#include "checkpoint/internal/pieces.h"
 #include "checkpoint/internal/shard_reader.h"
 #include "checkpoint/internal/shard_writer.h"
 #include "checkpoint/tensor_file.h"
@@ -74,37 +77,105 @@ Result<std::unique_ptr<TensorFile>> open_shard(const Path& path, const ShardEntr
   return tensors;
 }
 
+Slice slice_of(const TensorEntry& entry) {
+  return {.offset = entry.slice_offset, .shape = entry.slice_shape};
+}
+
 // The shards of one part, from many writers, as one file.
 class JoinedFile : public TensorFile {
  public:
-  explicit JoinedFile(std::vector<std::unique_ptr<TensorFile>> files) : files_(std::move(files)) {
-    for (const auto& file : files_) {
-      tensors_.insert(tensors_.end(), file->tensors().begin(), file->tensors().end());
-    }
-    // Who wrote which must not matter to what is read.
-    std::ranges::sort(tensors_, {}, &TensorView::name);
+  // The manifest's entry of each shard, and the shard.
+  using Shards = std::vector<std::pair<const ShardEntry*, std::unique_ptr<TensorFile>>>;
+
+  // The manifest must outlive it, and the pieces of each tensor be the whole of it.
+  explicit JoinedFile(Shards shards) : shards_(std::move(shards)) {}
+
+  // Puts tensors that lie in pieces together when it is first asked.
+  const std::vector<TensorView>& tensors() const override {
+    std::call_once(is_joined_, [this] { join(); });
+    return tensors_;
   }
 
-  const std::vector<TensorView>& tensors() const override { return tensors_; }
-
   const std::map<std::string, std::string>& metadata() const override {
-    return files_.front()->metadata();
+    return shards_.front().second->metadata();
+  }
+
+  // False: there is no such tensor.
+  bool read_slice(const std::string& name, const Slice& wanted, std::span<std::uint8_t> out) const {
+    bool is_found = false;
+    each_piece([&](const TensorEntry& entry, const TensorView& view) {
+      if (entry.name == name) {
+        is_found = true;
+        copy_common({.slice = slice_of(entry), .bytes = view.bytes}, wanted, size_of(view.type),
+                    out);
+      }
+    });
+    return is_found;
   }
 
  private:
-  std::vector<std::unique_ptr<TensorFile>> files_;
-  std::vector<TensorView> tensors_;
+  void each_piece(const std::function<void(const TensorEntry&, const TensorView&)>& visit) const {
+    for (const auto& [entry, file] : shards_) {
+      for (std::size_t i = 0; i < entry->tensors.size(); ++i) {
+        visit(entry->tensors[i], file->tensors()[i]);
+      }
+    }
+  }
+
+  void join() const {
+    std::map<std::string, std::vector<std::uint8_t>*> begun;
+    each_piece([&](const TensorEntry& entry, const TensorView& view) {
+      if (entry.slice_shape == entry.shape) {
+        tensors_.push_back(view);
+        return;
+      }
+      std::vector<std::uint8_t>*& memory = begun[entry.name];
+      if (memory == nullptr) {
+        const Slice whole{.offset = std::vector<std::int64_t>(entry.shape.size(), 0),
+                          .shape = entry.shape};
+        std::uint64_t count = 1;
+        for (const std::int64_t size : entry.shape) {
+          count *= static_cast<std::uint64_t>(size);
+        }
+        memory = &memory_.emplace_back(count * static_cast<std::uint64_t>(size_of(view.type)));
+        read_slice(entry.name, whole, *memory);
+        tensors_.push_back(
+            {.name = entry.name, .type = view.type, .shape = entry.shape, .bytes = *memory});
+      }
+    });
+    if (shards_.size() > 1) {  // who wrote which must not matter to what is read
+      std::ranges::sort(tensors_, {}, &TensorView::name);
+    }
+  }
+
+  Shards shards_;
+  mutable std::once_flag is_joined_;
+  mutable std::vector<TensorView> tensors_;
+  mutable std::list<std::vector<std::uint8_t>> memory_;  // of joined tensors
 };
 
-// A tensor lies whole in one shard: nothing here puts pieces together.
-Result<void> check_whole(const Path& path, const ShardEntry& shard, std::set<std::string>& seen) {
-  for (const TensorEntry& tensor : shard.tensors) {
-    if (tensor.slice_shape != tensor.shape) {
-      return torn(path, fmt::format("tensor '{}' lies in pieces, which this kedge cannot join",
-                                    tensor.name));
+// Each tensor's pieces are of one tensor and make it up.
+Result<void> check_pieces(const Path& path, const Manifest& manifest) {
+  std::map<std::pair<std::string, std::string>, std::vector<const TensorEntry*>> tensors;
+  for (const ShardEntry& shard : manifest.shards) {
+    for (const TensorEntry& tensor : shard.tensors) {
+      tensors[{shard.name, tensor.name}].push_back(&tensor);
     }
-    if (!seen.insert(shard.name + "/" + tensor.name).second) {
-      return torn(path, fmt::format("tensor '{}' is there twice", tensor.name));
+  }
+  for (const auto& [names, entries] : tensors) {
+    std::vector<Slice> slices;
+    for (const TensorEntry* entry : entries) {
+      const bool is_alike = entry->type == entries.front()->type &&
+                            entry->shape == entries.front()->shape &&
+                            entry->slice_offset.size() == entry->shape.size() &&
+                            entry->slice_shape.size() == entry->shape.size();
+      if (!is_alike) {
+        return torn(path, fmt::format("the pieces of tensor '{}' do not fit", names.second));
+      }
+      slices.push_back(slice_of(*entry));
+    }
+    if (const auto gap = find_gap(slices, entries.front()->shape)) {
+      return torn(path, fmt::format("tensor '{}' {}", names.second, *gap));
     }
   }
   return {};
@@ -192,15 +263,13 @@ Result<Checkpoint> Checkpoint::open(const Path& target) {
   }
   const std::string text = KEDGE_TRY(read_file(file));
   checkpoint.manifest_ = std::make_unique<Manifest>(KEDGE_TRY(parse_manifest(file, text)));
-  std::map<std::string, std::vector<std::unique_ptr<TensorFile>>> files;
-  std::set<std::string> seen;
+  KEDGE_TRY(check_pieces(path, *checkpoint.manifest_));
+  std::map<std::string, JoinedFile::Shards> files;
   for (const ShardEntry& shard : checkpoint.manifest_->shards) {
-    KEDGE_TRY(check_whole(path, shard, seen));
-    files[shard.name].push_back(KEDGE_TRY(open_shard(path, shard)));
+    files[shard.name].emplace_back(&shard, KEDGE_TRY(open_shard(path, shard)));
   }
   for (auto& [name, shards] : files) {
-    checkpoint.parts_[name] = shards.size() == 1 ? std::move(shards.front())
-                                                 : std::make_unique<JoinedFile>(std::move(shards));
+    checkpoint.parts_[name] = std::make_unique<JoinedFile>(std::move(shards));
   }
   return checkpoint;
 }
@@ -221,6 +290,16 @@ const TensorFile& Checkpoint::part(const std::string& name) const {
   const auto found = parts_.find(name);
   KEDGE_CHECK(found != parts_.end(), "callers ask has_part first");
   return *found->second;
+}
+
+Result<void> Checkpoint::read_slice(const std::string& part, const std::string& tensor,
+                                    const Slice& slice, std::span<std::uint8_t> out) const {
+  const auto& file = static_cast<const JoinedFile&>(this->part(part));
+  if (!file.read_slice(tensor, slice, out)) {
+    return fail(ErrorKind::Usage,
+                fmt::format("the checkpoint {} has no tensor '{}'", path_.string(), tensor));
+  }
+  return {};
 }
 
 Result<void> Checkpoint::verify() const {

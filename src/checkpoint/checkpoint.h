@@ -13,6 +13,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "checkpoint/placement.h"
 #include "checkpoint/tensor_file.h"
 #include "core/file.h"
 #include "core/result.h"
@@ -58,7 +59,15 @@ class Checkpoint {
 
   std::vector<std::string> part_names() const;  // as they were written
   bool has_part(const std::string& name) const;
+
+  // Tensors that were written in pieces are whole here: they are put together when the part's
+  // tensors are first asked for.
   const TensorFile& part(const std::string& name) const;
+
+  // Fills `out` with a piece of a tensor, whatever pieces it was written in, and reads no other
+  // values. The slice must lie inside the tensor and `out` have its size.
+  Result<void> read_slice(const std::string& part, const std::string& tensor, const Slice& slice,
+                          std::span<std::uint8_t> out) const;
 
   // Reads every byte and compares it with its hash; the error names the first bad tensor, shard
   // and offset.

@@ -27,6 +27,10 @@ struct TensorView {
   DType type = DType::F32;
   std::vector<std::int64_t> shape;
   std::span<const std::uint8_t> bytes;
+  // Where these are a piece of a larger tensor: where they begin in it, and its shape. Only for
+  // writing: what is read is whole.
+  std::vector<std::int64_t> slice_offset = {};
+  std::vector<std::int64_t> whole_shape = {};
 };
 
 // A whole file of tensors, memory-mapped; the views live as long as it does.

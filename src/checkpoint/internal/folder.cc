@@ -62,10 +62,12 @@ ShardEntry describe_shard(const Part& part, const std::string& file, WrittenShar
                    .tensors = {}};
   for (WrittenTensor& written : shard.tensors) {
     const TensorView& tensor = *written.tensor;
+    const bool is_whole = tensor.whole_shape.empty();
+    const std::vector<std::int64_t> origin(tensor.shape.size(), 0);
     entry.tensors.push_back({.name = tensor.name,
                              .type = tensor.type,
-                             .shape = tensor.shape,
-                             .slice_offset = std::vector<std::int64_t>(tensor.shape.size(), 0),
+                             .shape = is_whole ? tensor.shape : tensor.whole_shape,
+                             .slice_offset = is_whole ? origin : tensor.slice_offset,
                              .slice_shape = tensor.shape,
                              .offset = written.offset,
                              .bytes = tensor.bytes.size(),
