@@ -17,9 +17,8 @@
 #include "data/dataset.h"
 #include "data/pipeline.h"
 
+namespace kedge {
 namespace {
-
-using namespace kedge;
 
 double processor_s() {
   timespec now{};
@@ -64,17 +63,15 @@ void measure(const Case& one, const Path& folder) {
     options.placed = data::ImageShape{.height = 32, .width = 32, .channels = 3};
   }
   data::Loader loader(*data->train, *pipeline, options);
-  std::vector<double> speeds;
-  for (std::int64_t epoch = 0; epoch < 15; ++epoch) {
-    speeds.push_back(samples_per_s(loader, epoch));
+  std::vector<double> speeds(15);
+  for (std::size_t epoch = 0; epoch < speeds.size(); ++epoch) {
+    speeds[epoch] = samples_per_s(loader, static_cast<std::int64_t>(epoch));
   }
   std::ranges::sort(speeds);
   fmt::print("{:28} {:11.0f} samples/s\n", one.name, speeds[speeds.size() / 2]);
 }
 
-}  // namespace
-
-int main() {
+void measure_all() {
   const ScratchFolder folder;
   for (const char* name : {"data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4",
                            "data_batch_5", "test_batch"}) {
@@ -92,4 +89,11 @@ int main() {
         Case{.name = "windows of 257 ids", .source = "tokens"}}) {
     measure(one, folder.path());
   }
+}
+
+}  // namespace
+}  // namespace kedge
+
+int main() {
+  kedge::measure_all();
 }

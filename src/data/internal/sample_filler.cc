@@ -23,11 +23,8 @@ class ReadSamples final : public SampleFiller {
     KEDGE_TRY(dataset_.read(index, scratch));
     for (std::size_t i = 0; i < fields_.size(); ++i) {
       if (&fields_[i] == image_) {
-        const Image& image = scratch.image;
         pipeline_.apply(scratch.image, visit);
-        KEDGE_TRY(draft.put(i, {.index = index,
-                                .bytes = image.pixels,
-                                .shape = std::array{image.height, image.width, image.channels}}));
+        KEDGE_TRY(put_image(i, index, scratch.image, draft));
       } else if (&fields_[i] == label_) {
         KEDGE_TRY(draft.put(i, {.index = index, .bytes = bytes_of(dataset_.label(index))}));
       } else {
@@ -39,6 +36,13 @@ class ReadSamples final : public SampleFiller {
   }
 
  private:
+  static Result<void> put_image(std::size_t field, std::int64_t index, const Image& image,
+                                BatchDraft& draft) {
+    return draft.put(field, {.index = index,
+                             .bytes = image.pixels,
+                             .shape = std::array{image.height, image.width, image.channels}});
+  }
+
   const FieldInfo* image_ = find_field(fields_, kImage);  // null where samples have none
   const FieldInfo* label_ = find_field(fields_, kLabel);
 };

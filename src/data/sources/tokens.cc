@@ -105,7 +105,7 @@ class TokenWindows : public Dataset {
   void set_vocab(std::int64_t vocab) { info_.vocab = vocab; }
 
  private:
-  static constexpr std::int64_t kChunk = 64 * 1024;  // ids looked at together
+  static constexpr std::int64_t kChunk = std::int64_t{64} * 1024;  // ids looked at together
 
   bool is_wide() const { return id_bytes_ == 4; }
 
