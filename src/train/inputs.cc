@@ -14,8 +14,8 @@ namespace kedge::train {
 namespace {
 
 // Bytes of a batch from which copying beside the computation is worth a second piece of memory, and
-// a second captured of the step.
-constexpr std::int64_t kLarge = 256 * 1024;
+// a second capture of the step.
+constexpr std::int64_t kLarge = std::int64_t{256} * 1024;
 
 // A tensor over a field's buffer that keeps the buffer alive.
 at::Tensor bytes_over(const data::Field& field, std::int64_t count) {
@@ -55,7 +55,8 @@ void InputMaker::stage(const data::Batch& batch) {
   count_ = batch.count;
   staged_.clear();
   for (const data::Field& field : batch.fields) {
-    staged_.push_back({field, bytes_over(field, batch.count)});
+    const data::FieldInfo& info = field;
+    staged_.push_back({info, bytes_over(field, batch.count)});
   }
   if (options_.device.is_cuda()) {
     stage_on_device();
@@ -126,6 +127,7 @@ bool InputMaker::has_room(const std::vector<at::Tensor>& memory) const {
 // All fields get new memory, so that staged_at() changes whichever was too small.
 std::vector<at::Tensor> InputMaker::make_room() const {
   std::vector<at::Tensor> memory;
+  memory.reserve(staged_.size());
   for (const StagedField& field : staged_) {
     memory.push_back(torch::empty_like(field.bytes, torch::TensorOptions(options_.device)));
   }
