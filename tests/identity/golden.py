@@ -22,8 +22,6 @@ STOP = ("train.max_steps=9",)
 SGD = ("optimizer.name=sgd", "optimizer.lr=0.02", "optimizer.weight_decay=0.001")
 COSINE = ("schedule.name=cosine", "schedule.warmup=4", "schedule.length=20")
 
-# Older programs weighed the micro-batches of a step alike, whatever samples they had.
-EVEN = "loader.drop_last=true"
 # Together: one and two ranks, images and tokens, SGD and Adam kinds, accumulation, bf16, average,
 # clipping, mixup, a schedule, augmentation in loader threads, BatchNorm, a resumed run. Adam is not
 # with BatchNorm or bf16: a bias before BatchNorm has no gradient but rounding, and Adam makes steps
@@ -33,7 +31,7 @@ ROWS = [
     variant("sgd ema", "convnet", STEPS, *SGD, "ema.decay=0.9", ranks=2, accumulate=3),
     variant("augmented", "mnistnet", STEPS, *SGD, *AUGMENTED, "loader.workers=2"),
     variant("adam", "gpt-nano", STEPS, "optimizer.name=adam", *COSINE, "train.clip_norm=1"),
-    variant("sgd", "gpt-nano", STEPS, *SGD, EVEN, ranks=2, precision="bf16", accumulate=3),
+    variant("sgd", "gpt-nano", STEPS, *SGD, ranks=2, precision="bf16", accumulate=3),
     variant("resumed", "vit", STEPS, *SGD, ranks=2, precision="bf16", begin=STOP),
 ]
 

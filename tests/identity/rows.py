@@ -72,8 +72,12 @@ class Row:
         return f"{self.name} {self.ranks} {self.precision} {self.accumulate}"
 
     def keys(self) -> list[str]:
+        # Programs before 935e28d weighed the micro-batches of a step alike, whatever samples they
+        # had. The uneven ones are in one_batch.py.
+        even = ["loader.drop_last=true"] if self.accumulate > 1 else []
         return [
             *self.values,
+            *even,
             f"dist.ranks={self.ranks}",
             f"train.precision={self.precision}",
             f"train.accumulate={self.accumulate}",
