@@ -39,7 +39,7 @@ at::Tensor Evaluator::measure(nn::Model& model) {
   at::Tensor loss;
   {
     const device::Autocast autocast(*options_.context);
-    scores = model.forward(inputs.x);
+    scores = options_.forward ? options_.forward(inputs.x) : model.forward(inputs.x);
     loss = loss_(scores, inputs.y);
   }
   meters_.add(loss, scores, inputs.y);

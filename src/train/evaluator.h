@@ -45,6 +45,8 @@ class Evaluator {
     std::int64_t prediction_count = 0;
     device::Plugin* capture_with =
         nullptr;  // captures what is done for a batch; null: nothing does
+    // The model's scores where other ranks have parts of it; empty: the model's own forward().
+    std::function<at::Tensor(const at::Tensor&)> forward = {};
     // Asked after each batch: a reason to give up (the result is then Interrupted, with it).
     std::function<std::optional<std::string>()> should_stop = {};
   };
