@@ -52,9 +52,15 @@ Result<void> check_disk(const Checkpoints::Parts& parts, const checkpoint::Folde
   return {};
 }
 
-// The counts of an epoch and the random generators come from all ranks to the first.
+// What is not the same on every rank has come to the first.
 bool is_of_first(const StateTensors& group) {
-  return group.name == "rng" || group.name == "meters";
+  return group.spread != checkpoint::Spread::Replicated;
+}
+
+// A process that was killed between a save and its links has left the old ones.
+Result<void> mend_links(const Path& folder, bool more_is_better) {
+  const auto listing = KEDGE_TRY(checkpoint::list_checkpoints({.durable = folder}));
+  return checkpoint::update_links(folder, listing.entries, more_is_better);
 }
 
 // All ranks write where all see one folder; on machines without a common disk only rank 0 does.
@@ -109,6 +115,9 @@ Result<std::unique_ptr<Checkpoints>> Checkpoints::make(const Parts& parts) {
   }
   if (parts.group.is_first()) {
     KEDGE_TRY(check_disk(parts, folders));
+    if (const auto mended = mend_links(folders.durable, parts.more_is_better); !mended) {
+      warn("{}: the links last and best may be old", mended.error().message);
+    }
   }
   made->writers_ = KEDGE_TRY(count_writers(parts, folders));
   if (made->writers_ > 1 || parts.group.is_first()) {

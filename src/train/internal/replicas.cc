@@ -251,10 +251,14 @@ bool Replicas::is_due(std::int64_t step) {
 void Replicas::share(Snapshot& snapshot) {
   dist::ProcessGroup& group = parts_.group;
   snapshot.state = nlohmann::json::parse(dist::broadcast_text(group, snapshot.state.dump()));
-  const auto sums = std::ranges::find(snapshot.tensors, "meters", &StateTensors::name);
-  for (auto& [name, tensor] : sums->tensors) {
-    tensor = tensor.clone();
-    group.broadcast(tensor);
+  for (StateTensors& part : snapshot.tensors) {
+    if (part.spread != checkpoint::Spread::FirstRank) {
+      continue;
+    }
+    for (auto& [name, tensor] : part.tensors) {
+      tensor = tensor.clone();
+      group.broadcast(tensor);
+    }
   }
 }
 
