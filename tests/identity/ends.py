@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import struct
 import subprocess
 import sys
@@ -38,6 +39,13 @@ CLOCKS = {
 # A checkpoint's size counts the digits of the clocks in its manifest.
 UNCOMPARED_OF_ARTIFACT = {"size"}
 UNCOMPARED_RECORDS = {"system", "console"}
+# Of an effective config: keys that older programs did not have, and job.ranks, which became the
+# same as dist.ranks.
+NEW_KEYS = re.compile(
+    r"  eval_steps: \d+(\n|\\n)"
+    r"|(?<=  nodes: 1\n)  ranks: \d+\n"
+    r"|(?<=  nodes: 1\\n)  ranks: \d+\\n"
+)
 
 
 def environment() -> dict[str, str]:
@@ -204,7 +212,9 @@ class End:
 
 def differences(one: End, other: End) -> list[str]:
     """Names with both values, metrics by step first: the earliest tells most."""
-    first, second = one.all(), other.all()
+    first, second = (
+        {name: NEW_KEYS.sub("", text) for name, text in end.all().items()} for end in (one, other)
+    )
     names = [name for name in first if first[name] != second.get(name)]
     names += [name for name in second if name not in first]
 
