@@ -1,6 +1,5 @@
-#include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
-#include "core/log.h"
 #include "mlflow/internal/call.h"
 #include "mlflow/internal/state.h"
 
@@ -40,16 +39,6 @@ Outcome<Response> server_info(const Call& call) {
                 {"features_enabled", {{"gateway", false}}}});
 }
 
-Outcome<Response> unknown(const Call& call) {
-  const std::string what =
-      fmt::format("{} {}", server::name_of(call.request.method), call.request.path);
-  warn("an MLflow client asks for {}, which this server does not have", what);
-  return refuse(Code::EndpointNotFound,
-                fmt::format("This server does not support {}. docs/reference/mlflow.md lists the "
-                            "calls it has.",
-                            what));
-}
-
 }  // namespace
 
 void add_info_calls(Calls& calls) {
@@ -57,16 +46,8 @@ void add_info_calls(Calls& calls) {
   open.role = server::Role::None;
   calls.add(Method::Get, "/health", open, health);
   calls.add(Method::Get, "/version", open, version);
-  server::RouteOptions for_rest = open;
-  for_rest.is_for_rest = true;
   for (const std::string prefix : {"/api", "/ajax-api"}) {
     calls.add(Method::Get, prefix + "/3.0/mlflow/server-info", open, server_info);
-    for (const std::string group : {"/2.0/mlflow", "/3.0/mlflow", "/2.0/mlflow-artifacts"}) {
-      for (const Method method :
-           {Method::Get, Method::Post, Method::Put, Method::Patch, Method::Delete}) {
-        calls.add(method, prefix + group + "/{rest...}", for_rest, unknown);
-      }
-    }
   }
 }
 

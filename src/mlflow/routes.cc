@@ -6,8 +6,6 @@
 #include "core/log.h"
 #include "mlflow/internal/artifact_parts.h"
 #include "mlflow/internal/call.h"
-#include "mlflow/internal/gateway.h"
-#include "mlflow/internal/objects.h"
 #include "mlflow/internal/state.h"
 
 namespace kedge::mlflow {
@@ -29,26 +27,12 @@ GraphqlAnswer add_routes(server::Router& router, const server::Api& api, const O
   add_artifact_part_calls(calls);
   add_artifact_view_calls(calls);
   add_logged_model_calls(calls);
-  add_trace_calls(calls);
-  add_legacy_trace_calls(calls);
-  add_trace_correlation_calls(calls);
-  add_trace_metric_calls(calls);
-  add_assessment_calls(calls);
-  add_issue_calls(calls);
-  add_evaluation_dataset_calls(calls);
-  add_dataset_record_calls(calls);
-  add_scorer_calls(calls);
-  add_online_scoring_calls(calls);
-  add_promptlab_calls(calls);
   calls.leave_projects();
   add_registered_model_calls(calls);
   add_model_version_calls(calls);
   add_user_calls(calls);
-  add_gateway_secret_calls(calls);
-  add_gateway_model_calls(calls);
-  add_gateway_endpoint_calls(calls);
-  add_gateway_provider_calls(calls);
-  add_info_calls(calls);  // also answers for every path that nobody took
+  add_info_calls(calls);
+  add_absent_calls(calls);  // answers for every path that nobody took
   return make_graphql_answer(api, std::move(state));
 }
 

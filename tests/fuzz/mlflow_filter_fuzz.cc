@@ -1,6 +1,6 @@
-// MLflow's filters, orders, page tokens, paths and spans on any text: 'o' first, an order; 't', a
-// page token; 'p', a path; 's', a message of spans; anything else, a filter, whose clauses are then
-// asked about a text and a number.
+// MLflow's filters, orders, page tokens and paths on any text: 'o' first, an order; 't', a page
+// token; 'p', a path; anything else, a filter, whose clauses are then asked about a text and a
+// number.
 #include <cstdint>
 #include <limits>
 #include <string_view>
@@ -9,7 +9,6 @@
 #include "input_file.h"
 #include "mlflow/internal/artifact_path.h"
 #include "mlflow/internal/filter.h"
-#include "mlflow/internal/otlp.h"
 #include "mlflow/internal/page_token.h"
 
 namespace {
@@ -49,8 +48,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                   "what is let through once is let through again");
       (void)find_place(*path);
     }
-  } else if (mode == 's') {
-    (void)parse_otlp(input.substr(1));
   } else {
     ask(input, kRunLanguage);
     ask(input, kExperimentLanguage);

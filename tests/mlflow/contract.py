@@ -9,19 +9,7 @@ Usage: contract.py [--bin FOLDER] [unittest options]        (default: build/bin)
 import json
 
 from artifact_calls import ArtifactTest  # noqa: F401
-from evaluation_calls import (  # noqa: F401
-    AssessmentTest,
-    EvaluationDatasetTest,
-    IssueTest,
-    ObjectLoginTest,
-    ScorerTest,
-)
-from gateway_calls import (  # noqa: F401
-    GatewayScorerTest,
-    GatewaySecretTest,
-    NoPassphraseTest,
-    ProviderTest,
-)
+from genai_calls import GenAiTest  # noqa: F401
 from graphql_calls import GraphqlLoginTest, GraphqlTest  # noqa: F401
 from model_calls import (  # noqa: F401
     LoggedModelTest,
@@ -33,7 +21,6 @@ from model_calls import (  # noqa: F401
 )
 from raw_calls import API, MlflowTest, main
 from search_calls import SearchTest  # noqa: F401
-from trace_calls import LegacyTraceTest, TraceNumberTest, TraceTest  # noqa: F401
 
 
 class MethodTest(MlflowTest):

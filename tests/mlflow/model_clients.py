@@ -1,9 +1,8 @@
-"""Models and traces, with the real client; clients.py runs them."""
+"""Models, and what is not kept, with the real client; clients.py runs them."""
 
 import unittest
 
 import mlflow
-import requests
 from client_case import IS_3, ClientTest, has
 
 
@@ -75,111 +74,37 @@ class ModelTest(ClientTest):
 
 @unittest.skipUnless(IS_3, "traces of 3")
 class TraceTest(ClientTest):
-    def test_a_trace_is_kept_and_found(self) -> None:
-        experiment = mlflow.set_experiment("traces").experiment_id
+    def test_a_script_that_traces_trains_on(self) -> None:
+        """Traces are not kept: the client may warn, the script and its run never notice."""
+        mlflow.set_experiment("traces")
+        with mlflow.start_run() as run:
 
-        @mlflow.trace
-        def add(x: int) -> int:
-            with mlflow.start_span("inner") as span:
-                span.set_attributes({"a": 1, "b": [1.5, True]})
-            return x + 1
+            @mlflow.trace
+            def train(x: int) -> int:
+                with mlflow.start_span("inner") as span:
+                    span.set_attributes({"a": 1})
+                return x + 1
 
-        add(2)
+            mlflow.log_metric("loss", 1.0 / train(3))
         mlflow.flush_trace_async_logging()
-        trace = self.client.get_trace(mlflow.get_last_active_trace_id())
-        self.assertEqual([each.name for each in trace.data.spans], ["add", "inner"])
-        self.assertEqual(trace.data.spans[1].attributes["b"], [1.5, True])
-        self.client.set_trace_tag(trace.info.trace_id, "k", "v")
-        found = self.client.search_traces(
-            locations=[experiment], filter_string="tags.k = 'v' AND status = 'OK'"
-        )
-        self.assertEqual([each.info.trace_id for each in found], [trace.info.trace_id])
+        self.assertEqual(self.client.get_run(run.info.run_id).data.metrics, {"loss": 0.25})
+        self.assertEqual(self.client.get_run(run.info.run_id).info.status, "FINISHED")
 
-    def test_what_people_say_of_a_trace_comes_with_it(self) -> None:
-        mlflow.set_experiment("assessed")
-        with mlflow.start_span("question"):
-            pass
-        mlflow.flush_trace_async_logging()
-        trace_id = mlflow.get_last_active_trace_id()
-        said = mlflow.log_feedback(trace_id=trace_id, name="good", value=0.5, rationale="so so")
-        mlflow.log_expectation(trace_id=trace_id, name="answer", value={"words": [1, "two"]})
-        mlflow.override_feedback(trace_id=trace_id, assessment_id=said.assessment_id, value=1.0)
-        told = {each.name: each for each in mlflow.get_trace(trace_id).info.assessments}
-        self.assertEqual(told["answer"].value, {"words": [1, "two"]})
-        self.assertEqual(told["good"].value, 1.0)
-        first = mlflow.get_assessment(trace_id, said.assessment_id)
-        self.assertEqual((first.value, first.rationale, first.valid), (0.5, "so so", False))
-
-    def test_evaluation_datasets_keep_their_records(self) -> None:
-        experiment = mlflow.set_experiment("evaluated").experiment_id
-        dataset = mlflow.genai.datasets.create_dataset(
-            name="questions", experiment_id=experiment, tags={"team": "ml"}
-        )
-        asked = [{"inputs": {"q": word}, "expectations": {"a": word}} for word in ("x", "y")]
-        dataset.merge_records(asked)
-        dataset.merge_records([{"inputs": {"q": "x"}, "expectations": {"b": 2}}])
-        found = mlflow.genai.datasets.search_datasets(
-            experiment_ids=[experiment], filter_string="tags.team = 'ml'"
-        )
-        self.assertEqual([each.name for each in found], ["questions"])
-        frame = mlflow.genai.datasets.get_dataset(dataset_id=dataset.dataset_id).to_df()
-        self.assertEqual(list(frame.expectations), [{"a": "x", "b": 2}, {"a": "y"}])
-        mlflow.genai.datasets.delete_dataset(dataset_id=dataset.dataset_id)
-        with self.assertRaisesRegex(mlflow.exceptions.MlflowException, "not found"):
-            mlflow.genai.datasets.get_dataset(dataset_id=dataset.dataset_id)
-
-    def test_traces_are_counted_and_compared(self) -> None:
-        from mlflow.entities.trace_metrics import (
-            AggregationType,
-            MetricAggregation,
-            MetricViewType,
-        )
-        from mlflow.tracing.client import TracingClient
-
-        experiment = mlflow.set_experiment("counted").experiment_id
-        for number in range(6):
-            with mlflow.start_span("ask") as span:
-                team = "red" if number < 4 else "blue"
-                mlflow.update_current_trace(tags={"team": team, "even": str(number % 2 == 0)})
-                span.set_attribute("number", number)
-        mlflow.flush_trace_async_logging()
-        tracing = TracingClient(self.server.url)
-        found = tracing.calculate_trace_filter_correlation(
-            [experiment], "tags.team = 'red'", "tags.even = 'True'"
-        )
-        self.assertEqual(
-            (found.total_count, found.filter1_count, found.filter2_count, found.joint_count),
-            (6, 4, 3, 2),
-        )
-        self.assertAlmostEqual(found.npmi, 0)  # as often as chance would have it
-        points = tracing.store.query_trace_metrics(
-            experiment_ids=[experiment],
-            view_type=MetricViewType.SPANS,
-            metric_name="span_count",
-            aggregations=[MetricAggregation(AggregationType.COUNT)],
-            dimensions=["span_name", "span_status"],
-        )
-        told = [(each.dimensions, each.values) for each in points]
-        self.assertEqual(told, [({"span_name": "ask", "span_status": "OK"}, {"COUNT": 6})])
-
-    @unittest.skipUnless(has("pandas"), "there is no pandas")
-    def test_a_prompt_that_was_tried_is_a_model_that_loads(self) -> None:
-        experiment = mlflow.set_experiment("prompts").experiment_id
-        answer = requests.post(
-            self.server.url + "/ajax-api/2.0/mlflow/runs/create-promptlab-run",
-            json={
-                "experiment_id": experiment,
-                "prompt_template": "Is {{ x }} red?",
-                "prompt_parameters": [{"key": "x", "value": "fire"}],
-                "model_route": "chat",
-                "model_input": "Is fire red?",
-                "model_output": "yes",
-                "mlflow_version": mlflow.__version__,
-            },
-            timeout=60,
-        )
-        run_id = answer.json()["run"]["info"]["run_id"]
-        model = mlflow.pyfunc.load_model(f"runs:/{run_id}/model")
-        self.assertEqual(model.metadata.get_input_schema().input_names(), ["x"])
-        table = mlflow.load_table("eval_results_table.json", run_ids=[run_id])
-        self.assertEqual(list(table["output"]), ["yes"])
+    def test_what_is_not_kept_says_so_at_once(self) -> None:
+        experiment = mlflow.set_experiment("refused").experiment_id
+        for kind, ask in (
+            ("traces", lambda: self.client.search_traces(locations=[experiment])),
+            (
+                "evaluation datasets",
+                lambda: mlflow.genai.datasets.create_dataset(name="d", experiment_id=experiment),
+            ),
+            ("scorers", lambda: mlflow.genai.scorers.list_scorers(experiment_id=experiment)),
+        ):
+            with (
+                self.subTest(kind=kind),
+                self.assertRaisesRegex(
+                    mlflow.exceptions.MlflowException,
+                    f"kedge tracks trainings: {kind} are not kept here",
+                ),
+            ):
+                ask()

@@ -15,8 +15,6 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ADDED = re.compile(r'calls\.(?:read|write)\(Method::(\w+), "([^"]+)"')
-ADDED_V3 = re.compile(r'(?:read|write)_v3\(calls, Method::(\w+), "([^"]+)"')
-GATEWAY = re.compile(r'(?:read|write)_gateway\(calls, Method::(\w+), "([^"]+)"')
 QUICK = re.compile(r'calls\.write_quick\("([^"]+)"')
 PREFIXED = re.compile(r'calls\.add(?:_raw)?\(Method::(\w+), (?:prefix \+ )?"([^"]+)"')
 
@@ -24,29 +22,18 @@ PREFIXED = re.compile(r'calls\.add(?:_raw)?\(Method::(\w+), (?:prefix \+ )?"([^"
 def calls_of_sources() -> list[tuple[str, str]]:
     found = []
     for path in sorted((ROOT / "src/mlflow").glob("*.cc")):
+        if path.name == "absent.cc":
+            continue
         text = path.read_text()
         found += [
             (method.upper(), f"/api/2.0/mlflow/{call}") for method, call in ADDED.findall(text)
         ]
-        found += [
-            (method.upper(), f"/api/3.0/mlflow/{call}") for method, call in ADDED_V3.findall(text)
-        ]
-        found += [
-            (method.upper(), f"/api/3.0/mlflow/gateway/{call}")
-            for method, call in GATEWAY.findall(text)
-        ]
         found += [("POST", f"/api/2.0/mlflow/{call}") for call in QUICK.findall(text)]
-        if path.name == "traces.cc":
-            found.append(("POST", "/api/3.0/mlflow/traces"))
-            found.append(("POST", "/v1/traces"))
-            prefix = "/api/3.0/mlflow/traces"
-        else:
-            prefix = "/api/2.0/mlflow-artifacts"
         for method, call in PREFIXED.findall(text):
             if call.startswith(("/ajax-api", "/get-artifact", "/model-versions", "/v")):
                 found.append((method.upper(), call))
-            elif path.name in ("traces.cc", "artifacts.cc", "artifact_parts.cc"):
-                found.append((method.upper(), prefix + call))
+            elif path.name in ("artifacts.cc", "artifact_parts.cc"):
+                found.append((method.upper(), "/api/2.0/mlflow-artifacts" + call))
     for method in ("PUT", "GET", "DELETE"):
         found.append((method, "/api/2.0/mlflow-artifacts/artifacts/{path...}"))
     found.append(("GET", "/api/3.0/mlflow/server-info"))

@@ -121,12 +121,8 @@ void add_artifact_view_calls(Calls& calls);
 void add_logged_model_calls(Calls& calls);
 void add_registered_model_calls(Calls& calls);
 void add_model_version_calls(Calls& calls);
-void add_trace_calls(Calls& calls);
-void add_legacy_trace_calls(Calls& calls);
-void add_trace_correlation_calls(Calls& calls);
-void add_trace_metric_calls(Calls& calls);
-void add_promptlab_calls(Calls& calls);
 void add_user_calls(Calls& calls);
+void add_absent_calls(Calls& calls);
 
 GraphqlAnswer make_graphql_answer(const server::Api& api, std::shared_ptr<State> state);
 

@@ -158,7 +158,7 @@ bool is_allowed(const Clause& clause, const Language& language) {
     case Comparator::IsNotNull:
       break;
   }
-  return (clause.entity == Entity::Tag && language.has_tags_null) ||
+  return clause.entity == Entity::Tag ||
          (clause.entity == Entity::Parameter && language.has_params_null);
 }
 

@@ -72,8 +72,7 @@ struct Language {
   std::string_view list_keys;      // of the message: "['run_id']"
   bool is_quoting_clauses = true;  // in the message: 'OR' or OR
   bool has_params_null = true;     // IS NULL of parameters
-  bool has_tags_null = true;
-  bool is_upper_case = false;  // LIKE, not like
+  bool is_upper_case = false;      // LIKE, not like
 };
 
 extern const Language kRunLanguage;
@@ -81,7 +80,6 @@ extern const Language kExperimentLanguage;
 extern const Language kRegisteredModelLanguage;
 extern const Language kModelVersionLanguage;
 extern const Language kLoggedModelLanguage;
-extern const Language kTraceLanguage;
 
 inline constexpr std::size_t kMaxFilterBytes = 64UL << 10U;
 

@@ -107,31 +107,6 @@ constexpr auto kLoggedModelAttributes = std::to_array<AttributeRule>({
     {.name = "status", .meaning = "status", .takes_list = true},
 });
 
-constexpr auto kTraceEntities = std::to_array<EntityName>({
-    {"attribute", Entity::Attribute},
-    {"attributes", Entity::Attribute},
-    {"trace", Entity::Attribute},
-    {"tag", Entity::Tag},
-    {"tags", Entity::Tag},
-    {"metadata", Entity::Parameter},
-    {"request_metadata", Entity::Parameter},
-});
-
-constexpr auto kTraceAttributes = std::to_array<AttributeRule>({
-    {.name = "client_request_id", .meaning = "client_request_id"},
-    {.name = "execution_time", .meaning = "execution_time", .is_numeric = true},
-    {.name = "execution_time_ms", .meaning = "execution_time", .is_numeric = true},
-    {.name = "experiment_id", .meaning = "experiment_id"},
-    {.name = "name", .meaning = "name"},
-    {.name = "request_id", .meaning = "trace_id", .takes_list = true},
-    {.name = "run_id", .meaning = "run_id", .takes_list = true},
-    {.name = "status", .meaning = "status"},
-    {.name = "text", .meaning = "text", .is_ordered_by = false},
-    {.name = "timestamp", .meaning = "timestamp", .is_numeric = true},
-    {.name = "timestamp_ms", .meaning = "timestamp", .is_numeric = true},
-    {.name = "trace_id", .meaning = "trace_id", .takes_list = true},
-});
-
 constexpr std::string_view kTagHint = "Valid entity types are ('attribute', 'tag', 'tags')";
 
 }  // namespace
@@ -175,13 +150,6 @@ const Language kLoggedModelLanguage = {
     .entity_hint = "Expected one of ['attributes', 'metrics', 'params', 'tags'].",
     .attributes = kLoggedModelAttributes,
     .list_keys = "['name']",
-};
-
-const Language kTraceLanguage = {
-    .entities = kTraceEntities,
-    .entity_hint = "Valid entity types are ('attribute', 'tag', 'metadata')",
-    .attributes = kTraceAttributes,
-    .list_keys = "['trace_id', 'run_id']",
 };
 
 }  // namespace kedge::mlflow

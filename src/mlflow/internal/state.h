@@ -6,7 +6,6 @@
 
 #include "mlflow/internal/links.h"
 #include "mlflow/internal/logged_models.h"
-#include "mlflow/internal/traces.h"
 #include "server/api.h"
 
 namespace kedge::mlflow {
@@ -16,15 +15,13 @@ struct State {
       : artifact_root(root.empty() ? "mlflow-artifacts:/" : std::move(root)),
         takes_parts(parts),
         links(api.store),
-        logged_models(api.store),
-        traces(api.store) {}
+        logged_models(api.store) {}
 
   std::string artifact_root;  // of experiments that were made without a place of their own
   bool takes_parts;           // of large files: artifact_parts.cc
 
   Links links;
   LoggedModels logged_models;
-  Traces traces;
 };
 
 }  // namespace kedge::mlflow
