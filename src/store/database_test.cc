@@ -151,43 +151,97 @@ TEST_P(DatabaseTest, migrating_twice_changes_nothing_and_a_newer_schema_is_refus
   EXPECT_THAT(refused.error().message, HasSubstr("made by a newer kedge"));
 }
 
-// Step 5 at 1,000 us with the value 0.5 in the first series of the first run, as version 7 kept it.
-TEST_P(DatabaseTest, points_in_the_journal_of_an_older_kedge_are_there) {
-  {
-    const auto database = open();
-    ASSERT_TRUE(database->run("CREATE TABLE schema_version (version BIGINT NOT NULL)"));
-    ASSERT_TRUE(database->run("INSERT INTO schema_version (version) VALUES (7)"));
-    for (const Migration& migration : migrations().first(7)) {
+class OldStoreTest : public DatabaseTest {
+ protected:
+  // The tables of an older kedge, with the run r of the project p in them, and its series "loss".
+  std::unique_ptr<Database> make_old(std::size_t version) {
+    auto database = open();
+    EXPECT_TRUE(database->run("CREATE TABLE schema_version (version BIGINT NOT NULL)"));
+    EXPECT_TRUE(database->run("INSERT INTO schema_version (version) VALUES ($1)", {version}));
+    for (const Migration& migration : migrations().first(version)) {
       for (const std::string_view statement : migration) {
-        ASSERT_TRUE(database->run(statement)) << statement;
+        EXPECT_TRUE(database->run(statement)) << statement;
       }
     }
-    ASSERT_TRUE(database->run("INSERT INTO projects (id, name) VALUES (1, 'p')"));
-    ASSERT_TRUE(database->run(
+    EXPECT_TRUE(database->run("INSERT INTO projects (id, name) VALUES (1, 'p')"));
+    EXPECT_TRUE(database->run(
         "INSERT INTO runs (id, project_id, run_id, name, state, created_us, ended_us, heartbeat_us,"
         " user_name, host, group_name, job_type, notes, tags, source, attempt, parent, sweep,"
         " config_hash, last_step) VALUES (1, 1, 'r', 'r', 'running', 1, 0, 7, '', '', '', '', '',"
         " '[]', '', 1, '', '', '', 5)"));
-    ASSERT_TRUE(
+    EXPECT_TRUE(
         database->run("INSERT INTO run_documents (run, config, summary, environment)"
                       " VALUES (1, '{}', '{}', '{}')"));
-    ASSERT_TRUE(
+    EXPECT_TRUE(
         database->run("INSERT INTO series (id, run, attempt, kind, name, point_count, kept_count,"
                       " last_step, first_us, last_us, max_step)"
                       " VALUES (1, 1, 1, 0, 'loss', 0, 0, 0, 0, 0, 0)"));
-    const std::string row("\x01\x01\x01\x0a\xd0\x0f\0\0\0\0\0\0\xe0\x3f", 14);
-    ASSERT_TRUE(database->run("INSERT INTO journal (run, data) VALUES (1, $1)", {Blob{row}}));
+    return database;
   }
-  const std::string address = address_.is_postgres() ? address_.postgres : address_.folder.string();
-  const auto store = Store::open(address, 10);
-  ASSERT_TRUE(store) << store.error().message;
-  const auto history = (*store)->read_history({"p", "r"}, "loss");
+
+  std::unique_ptr<Store> open_store() {
+    auto store =
+        Store::open(address_.is_postgres() ? address_.postgres : address_.folder.string(), 10);
+    EXPECT_TRUE(store) << store.error().message;
+    return std::move(*store);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Both, OldStoreTest, testing::Values("sqlite", "postgres"),
+                         [](const auto& test) { return std::string(test.param); });
+
+// Step 5 at 1,000 us with the value 0.5 in the first series of the first run.
+constexpr std::string_view kJournalRow("\x01\x01\x01\x0a\xd0\x0f\0\0\0\0\0\0\xe0\x3f", 14);
+
+void expect_the_point(const Store& store) {
+  const auto history = store.read_history({"p", "r"}, "loss");
   ASSERT_TRUE(history);
   ASSERT_EQ(history->points.size(), 1U);
   EXPECT_EQ(history->points[0].step, 5);
   EXPECT_EQ(history->points[0].time_us, 1000);
   EXPECT_EQ(history->points[0].value, 0.5);
-  EXPECT_EQ((*store)->find_facts({"p", "r"})->heartbeat_us, 7);
+  EXPECT_EQ(store.find_facts({"p", "r"})->heartbeat_us, 7);
+}
+
+TEST_P(OldStoreTest, points_in_the_journal_of_an_older_kedge_are_there) {
+  ASSERT_TRUE(
+      make_old(7)->run("INSERT INTO journal (run, data) VALUES (1, $1)", {Blob{kJournalRow}}));
+  expect_the_point(*open_store());
+}
+
+TEST_P(OldStoreTest, traces_and_objects_of_an_older_kedge_go_and_runs_stay) {
+  {
+    const auto database = make_old(9);
+    for (const char* statement :
+         {"INSERT INTO traces (id, project_id, time_ms, info) VALUES ('t', 1, 1, '{}')",
+          "INSERT INTO trace_spans (trace, span, start_ns, body) VALUES ('t', 'a', 1, '{}')",
+          "INSERT INTO trace_spans (trace, span, start_ns, body) VALUES ('t', 'b', 1, '{}')",
+          "INSERT INTO trace_runs (trace, run_id) VALUES ('t', 'r')",
+          "INSERT INTO objects (kind, id, project_id, parent, name, created_us, body)"
+          " VALUES ('mlflow.dataset', 'd', 1, '', 'd', 1, '{}')",
+          "INSERT INTO objects (kind, id, project_id, parent, name, created_us, body)"
+          " VALUES ('mlflow.gateway.secret', 's', NULL, '', 's', 1, '{}')"}) {
+      ASSERT_TRUE(database->run(statement)) << statement;
+    }
+    ASSERT_TRUE(database->run("INSERT INTO journal (id, data) VALUES (4294967297, $1)",
+                              {Blob{kJournalRow}}));
+  }
+  testing::internal::CaptureStderr();
+  expect_the_point(*open_store());
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("dropped: 1 mlflow.dataset, 1 mlflow.gateway.secret, 1 trace, "
+                        "2 trace span\n"));
+  const auto database = open();
+  for (const char* table : {"traces", "trace_spans", "trace_runs", "objects"}) {
+    EXPECT_FALSE(database->query_integer(fmt::format("SELECT COUNT(*) FROM {}", table), {}));
+  }
+}
+
+TEST_P(OldStoreTest, a_store_without_traces_has_nothing_to_say) {
+  make_old(9).reset();
+  testing::internal::CaptureStderr();
+  open_store();
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
 TEST(Address, hides_the_password) {

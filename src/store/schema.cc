@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include <fmt/format.h>
 
+#include "core/log.h"
 #include "core/result.h"
 #include "store/database.h"
 
@@ -307,9 +309,33 @@ constexpr auto kObjects = std::to_array<std::string_view>({
     "CREATE INDEX objects_project ON objects (project_id)",
 });
 
-constexpr std::array<Migration, 9> kMigrations = {
+// MLflow's GenAI half is no longer kept.
+constexpr auto kWithoutGenAi = std::to_array<std::string_view>({
+    "DROP TABLE trace_runs",
+    "DROP TABLE trace_spans",
+    "DROP TABLE traces",
+    "DROP TABLE objects",
+});
+
+constexpr std::array<Migration, 10> kMigrations = {
     kRunsAndCurves, kArtifactsAndModels, kAccess,  kLabelsAndTrash, kMlflow,
-    kTranscripts,   kSweepTrials,        kJournal, kObjects};
+    kTranscripts,   kSweepTrials,        kJournal, kObjects,        kWithoutGenAi};
+constexpr std::size_t kBeforeGenAiGoes = 9;
+
+// "2 mlflow.dataset, 1 trace": the rows that kWithoutGenAi drops, by kind. Empty: there are none.
+Result<std::string> describe_genai_rows(Database& database) {
+  std::string text;
+  KEDGE_TRY(database.query(
+      "SELECT kind, COUNT(*) FROM objects GROUP BY kind UNION ALL SELECT 'trace', COUNT(*) FROM"
+      " traces UNION ALL SELECT 'trace span', COUNT(*) FROM trace_spans ORDER BY 1",
+      {}, [&](const SqlRow& row) -> Result<void> {
+        if (row.integer(1) > 0) {
+          text += fmt::format("{}{} {}", text.empty() ? "" : ", ", row.integer(1), row.text(0));
+        }
+        return {};
+      }));
+  return text;
+}
 
 Result<void> apply(Database& database, std::size_t version) {
   KEDGE_TRY(database.run("BEGIN"));
@@ -350,8 +376,14 @@ Result<void> migrate(Database& database) {
                             found, newest),
                 "use the newer kedge, or another --data");
   }
-  for (std::int64_t version = found; version < newest; ++version) {
-    KEDGE_TRY(apply(database, static_cast<std::size_t>(version)));
+  for (auto version = static_cast<std::size_t>(found); version < kMigrations.size(); ++version) {
+    const std::string dropped =
+        version == kBeforeGenAiGoes ? KEDGE_TRY(describe_genai_rows(database)) : std::string();
+    KEDGE_TRY(apply(database, version));
+    if (!dropped.empty()) {
+      warn("the store no longer keeps MLflow's traces and what belongs to them; dropped: {}",
+           dropped);
+    }
   }
   return {};
 }
