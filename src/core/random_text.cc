@@ -10,6 +10,7 @@
 #include "core/result.h"
 
 namespace kedge {
+namespace {
 
 std::string make_random_bytes(std::size_t count) {
   std::string bytes(count, '\0');
@@ -17,6 +18,8 @@ std::string make_random_bytes(std::size_t count) {
               "the kernel gives no random bytes");
   return bytes;
 }
+
+}  // namespace
 
 std::string make_random_hex(std::size_t bytes) {
   return render_hex(make_random_bytes(bytes));

@@ -7,7 +7,6 @@
 
 namespace kedge {
 
-std::string make_random_bytes(std::size_t count);
 std::string make_random_hex(std::size_t bytes);
 
 // Small letters and digits.
