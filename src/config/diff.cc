@@ -10,7 +10,8 @@ Result<std::vector<Change>> find_changes(const std::string& before, const Loaded
   for (const Field& field : after.fields()) {
     const std::string now = value_as_yaml(field);
     const std::string then = value_as_yaml(*old.find(field.path));
-    if (then != now) {
+    // Of two keys that mean the same the other one tells; older configs held two values.
+    if (then != now && field.same_as.path.empty()) {
       changes.push_back({.key = field.path, .before = then, .after = now});
     }
   }

@@ -30,5 +30,16 @@ TEST(ConfigDiff, lists_what_changed_with_both_values) {
   EXPECT_EQ((*changes)[1].after, "0.2");
 }
 
+TEST(ConfigDiff, a_key_that_means_the_same_as_another_is_told_once) {
+  const auto changes =
+      find_changes("dist: {ranks: 2}\njob: {ranks: 1}\n", load("dist: {ranks: 2}\n"));
+  ASSERT_TRUE(changes) << changes.error().message;
+  EXPECT_TRUE(changes->empty());
+  const auto fewer = find_changes("dist: {ranks: 4}\n", load("dist: {ranks: 2}\n"));
+  ASSERT_TRUE(fewer);
+  ASSERT_EQ(fewer->size(), 1U);
+  EXPECT_EQ(fewer->front().key, "dist.ranks");
+}
+
 }  // namespace
 }  // namespace kedge::config
