@@ -95,7 +95,8 @@ follow() {
       ${SLURM_ARRAY_TASK_ID:+--array=$SLURM_ARRAY_TASK_ID} "$dir/job-$submission.sh"
   ) || return
   next=${next%%;*}
-  echo "$next" >"$owner"
+  # Whoever looks meanwhile must not find it empty: this job would be taken for the last one.
+  echo "$next" >"$owner.next" && mv "$owner.next" "$owner"
   trap - EXIT
   echo "kedge: $1; job $next goes on after this one" >&2
   exit "$code"
