@@ -21,6 +21,10 @@ at::Tensor Conv2d::apply(const at::Tensor& x, const at::Tensor& added) const {
   return torch::conv2d(x, weight, added, window_.stride, window_.padding);
 }
 
+Flow PooledConv::forward(const Flow& flow) const {
+  return {torch::max_pool2d(rectified(Conv2d::forward(flow.x)), 2)};
+}
+
 BatchNorm2d::BatchNorm2d(const Making& making, std::int64_t channels, NormOptions options)
     : Layer(making), options_(options) {
   add_parameter("weight", weight, torch::ones({channels}, this->options()));
@@ -102,10 +106,6 @@ at::Tensor BatchNorm2d::forward_conv_relu_pool(const Conv2d& conv, const at::Ten
     }
   }
   return torch::max_pool2d(rectified(plain(conv.forward(x))), 2);
-}
-
-at::Tensor conv_relu_pool(const Conv2d& conv, const at::Tensor& x) {
-  return torch::max_pool2d(rectified(conv.forward(x)), 2);
 }
 
 at::Tensor max_pool(const device::Context& context, const at::Tensor& x) {

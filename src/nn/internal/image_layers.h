@@ -39,6 +39,14 @@ class Conv2d : public Layer {
   Window window_;
 };
 
+// max_pool(relu(conv(x))), over fields of 2 x 2.
+class PooledConv : public Conv2d {
+ public:
+  using Conv2d::Conv2d;
+
+  Flow forward(const Flow& flow) const;
+};
+
 struct NormOptions {
   double momentum = 0.1;
   double eps = 1e-5;
@@ -75,9 +83,6 @@ class BatchNorm2d : public Layer {
 
   NormOptions options_;
 };
-
-// max_pool(relu(conv(x))), over fields of 2 x 2.
-at::Tensor conv_relu_pool(const Conv2d& conv, const at::Tensor& x);
 
 // The maximum of fields of 2 x 2.
 at::Tensor max_pool(const device::Context& context, const at::Tensor& x);

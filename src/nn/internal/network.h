@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,6 +38,13 @@ class Network : public Layer, public Model {
   // The next block; `prefixes` are those of its parameters' names.
   void add_block(std::string name, std::vector<std::string> prefixes,
                  std::function<Flow(Flow)> forward);
+
+  // A layer that takes and gives a Flow, and the block of its name that it is.
+  template <typename LayerType>
+  void add_block_layer(const std::string& name, std::shared_ptr<LayerType> layer) {
+    add_layer(name, layer);
+    add_block(name, {name + "."}, [layer](const Flow& flow) { return layer->forward(flow); });
+  }
 
   at::Tensor run_blocks(const at::Tensor& input) const;
 

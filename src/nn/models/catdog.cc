@@ -19,9 +19,13 @@ class CatDog : public Network {
  public:
   CatDog(const Making& making, const Task& task, ImageSize last)
       : Network(making, {.head = "fc3."}) {
-    add_stage("conv1", {.in = task.channels, .out = 16, .window = kConv12});
-    add_stage("conv2", {.in = 16, .out = 32, .window = kConv12});
-    add_stage("conv3", {.in = 32, .out = 64, .window = kConv3});
+    add_block_layer("conv1",
+                    std::make_shared<PooledConv>(
+                        making, ConvShape{.in = task.channels, .out = 16, .window = kConv12}));
+    add_block_layer("conv2", std::make_shared<PooledConv>(
+                                 making, ConvShape{.in = 16, .out = 32, .window = kConv12}));
+    add_block_layer("conv3", std::make_shared<PooledConv>(
+                                 making, ConvShape{.in = 32, .out = 64, .window = kConv3}));
     add_linear("fc1", fc1_, 64 * last.area(), 500);
     add_linear("fc2", fc2_, 500, 50);
     add_linear("fc3", fc3_, 50, task.classes);
@@ -32,12 +36,6 @@ class CatDog : public Network {
   }
 
  private:
-  void add_stage(const std::string& name, const ConvShape& shape) {
-    const auto conv = add_layer(name, std::make_shared<Conv2d>(making(), shape));
-    add_block(name, {name + "."},
-              [conv](const Flow& flow) -> Flow { return {conv_relu_pool(*conv, flow.x)}; });
-  }
-
   std::shared_ptr<Linear> fc1_;
   std::shared_ptr<Linear> fc2_;
   std::shared_ptr<Linear> fc3_;

@@ -113,8 +113,7 @@ class Gpt : public Network {
     add_block("stem", {"wte.", "wpe."}, [this](const Flow& flow) { return embed(flow.x); });
     for (std::int64_t i = 0; i < shape.layers; ++i) {
       const std::string name = fmt::format("h.{}", i);
-      const auto block = add_layer(name, std::make_shared<GptBlock>(making, shape));
-      add_block(name, {name + "."}, [block](const Flow& flow) { return block->forward(flow); });
+      add_block_layer(name, std::make_shared<GptBlock>(making, shape));
     }
     ln_f_ = add_layer("ln_f", std::make_shared<LayerNorm>(making, shape.width));
     add_block("head", {"ln_f.", "wte."}, [this](const Flow& flow) -> Flow {

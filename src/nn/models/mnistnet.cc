@@ -19,8 +19,11 @@ class MnistNet : public Network {
  public:
   MnistNet(const Making& making, const Task& task, ImageSize last)
       : Network(making, {.head = "fc2."}) {
-    add_stage("conv1", {.in = task.channels, .out = 20, .window = kMnistNetConv});
-    add_stage("conv2", {.in = 20, .out = 50, .window = kMnistNetConv});
+    add_block_layer(
+        "conv1", std::make_shared<PooledConv>(
+                     making, ConvShape{.in = task.channels, .out = 20, .window = kMnistNetConv}));
+    add_block_layer("conv2", std::make_shared<PooledConv>(
+                                 making, ConvShape{.in = 20, .out = 50, .window = kMnistNetConv}));
     add_linear("fc1", fc1_, 50 * last.area(), 500);
     add_linear("fc2", fc2_, 500, task.classes);
     add_block("head", {"fc"}, [this](const Flow& flow) -> Flow {
@@ -30,12 +33,6 @@ class MnistNet : public Network {
   }
 
  private:
-  void add_stage(const std::string& name, const ConvShape& shape) {
-    const auto conv = add_layer(name, std::make_shared<Conv2d>(making(), shape));
-    add_block(name, {name + "."},
-              [conv](const Flow& flow) -> Flow { return {conv_relu_pool(*conv, flow.x)}; });
-  }
-
   std::shared_ptr<Linear> fc1_;
   std::shared_ptr<Linear> fc2_;
 };

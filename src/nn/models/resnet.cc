@@ -141,8 +141,7 @@ class ResNet : public Network {
       for (std::int64_t j = 0; j < depths[i]; ++j) {
         shape.stride = j == 0 && i > 0 ? 2 : 1;
         const std::string name = fmt::format("layer{}.{}", i + 1, j);
-        const auto block = add_layer(name, std::make_shared<BlockType>(making, shape));
-        add_block(name, {name + "."}, [block](const Flow& flow) { return block->forward(flow); });
+        add_block_layer(name, std::make_shared<BlockType>(making, shape));
         shape.in = shape.width * BlockType::kExpansion;
       }
     }

@@ -39,14 +39,15 @@ class SimpleCnn : public Network {
 
  private:
   void add_stage(const std::string& number, const ConvShape& shape, bool has_norm) {
+    if (!has_norm) {
+      add_block_layer("conv" + number, std::make_shared<PooledConv>(making(), shape));
+      return;
+    }
     const auto conv = add_layer("conv" + number, std::make_shared<Conv2d>(making(), shape));
-    const auto norm =
-        has_norm ? add_layer("bn" + number, std::make_shared<BatchNorm2d>(making(), shape.out))
-                 : nullptr;
+    const auto norm = add_layer("bn" + number, std::make_shared<BatchNorm2d>(making(), shape.out));
     add_block("conv" + number, {"conv" + number + ".", "bn" + number + "."},
               [conv, norm](const Flow& flow) -> Flow {
-                return {norm == nullptr ? conv_relu_pool(*conv, flow.x)
-                                        : norm->forward_conv_relu_pool(*conv, flow.x)};
+                return {norm->forward_conv_relu_pool(*conv, flow.x)};
               });
   }
 

@@ -92,8 +92,7 @@ class SpeedNet : public Network, public LooksAtImages {
     std::int64_t in = 2 * values;
     for (std::size_t i = 0; i < kWidths.size(); ++i) {
       const std::string name = "block" + std::to_string(i + 1);
-      const auto block = add_layer(name, std::make_shared<SpeedBlock>(making, in, kWidths[i]));
-      add_block(name, {name + "."}, [block](const Flow& flow) { return block->forward(flow); });
+      add_block_layer(name, std::make_shared<SpeedBlock>(making, in, kWidths[i]));
       in = kWidths[i];
     }
     add_linear("fc", fc_, in, task.classes, /*has_bias=*/false);

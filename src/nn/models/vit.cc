@@ -115,8 +115,7 @@ class Vit : public Network {
               [this](const Flow& flow) { return embed(flow.x); });
     for (std::int64_t i = 0; i < shape.layers; ++i) {
       const std::string name = fmt::format("blocks.{}", i);
-      const auto block = add_layer(name, std::make_shared<VitBlock>(making, shape));
-      add_block(name, {name + "."}, [block](const Flow& flow) { return block->forward(flow); });
+      add_block_layer(name, std::make_shared<VitBlock>(making, shape));
     }
     norm_ = add_layer("norm", vit_norm(making, shape.width));
     add_linear("head", head_, shape.width, task.classes);
