@@ -53,16 +53,6 @@ std::string nested_text(const nlohmann::json& value) {
   return value.is_string() ? python_text(value.get_ref<const std::string&>()) : render_param(value);
 }
 
-void flatten(const nlohmann::json& value, const std::string& name, KeyValues& params) {
-  if (!value.is_object() || (value.empty() && !name.empty())) {
-    params.emplace_back(name, render_param(value));
-    return;
-  }
-  for (const auto& [key, inner] : value.items()) {
-    flatten(inner, name.empty() ? key : name + "." + key, params);
-  }
-}
-
 }  // namespace
 
 std::string python_float(double value) {
@@ -175,15 +165,6 @@ std::string render_param(const nlohmann::json& value) {
     default:
       return value.dump();
   }
-}
-
-KeyValues render_params(const nlohmann::json& config) {
-  KeyValues params;
-  if (config.is_object()) {
-    flatten(config, {}, params);
-    std::ranges::sort(params);
-  }
-  return params;
 }
 
 }  // namespace kedge::mlflow

@@ -10,8 +10,6 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "mlflow/internal/fields.h"
-
 namespace kedge::mlflow {
 
 std::string python_float(double value);          // repr(): "0.1", "1e-05", "1e+16", "nan"
@@ -20,8 +18,5 @@ std::string python_list(const std::vector<std::string>& texts);  // ['a', 'b']
 
 nlohmann::json parse_param(std::string_view text);
 std::string render_param(const nlohmann::json& value);
-
-// A config as parameters: nested names are joined with dots. Sorted by name.
-KeyValues render_params(const nlohmann::json& config);
 
 }  // namespace kedge::mlflow

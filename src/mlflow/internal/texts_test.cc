@@ -10,9 +10,7 @@
 namespace kedge::mlflow {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::Pair;
 
 TEST(python_text, floats_are_written_as_repr_writes_them) {
   // python3 -c "print(repr(...))"
@@ -51,12 +49,6 @@ TEST(python_text, other_values_are_written_as_str_writes_them) {
   EXPECT_EQ(render_param(nlohmann::json::object()), "{}");
   EXPECT_EQ(python_text("it's"), "\"it's\"");
   EXPECT_EQ(python_text("a\n'\""), R"('a\n\'"')");
-}
-
-TEST(python_text, a_nested_config_is_flat_params) {
-  const nlohmann::json config = {{"optimizer", {{"lr", 0.1}, {"name", "adam"}}}, {"epochs", 5}};
-  EXPECT_THAT(render_params(config), ElementsAre(Pair("epochs", "5"), Pair("optimizer.lr", "0.1"),
-                                                 Pair("optimizer.name", "adam")));
 }
 
 TEST(names, a_key_is_letters_digits_and_a_few_signs) {
