@@ -125,6 +125,13 @@ TEST(SlurmRefusal, a_controller_that_is_away_is_not_a_refusal) {
        .errors = "sbatch: error: Batch job submission failed: Unable to contact slurm controller "
                  "(connect failure)\n"});
   EXPECT_EQ(away.kind, ErrorKind::Unavailable);
+  // What 22.05 prints while its controller starts.
+  EXPECT_EQ(explain_refusal("scontrol", {.exit_code = 1,
+                                         .output = "",
+                                         .errors = "scontrol: error: Unexpected message "
+                                                   "received\n"})
+                .kind,
+            ErrorKind::Unavailable);
   const Error refused = explain_refusal(
       "sbatch", {.exit_code = 1,
                  .output = "",

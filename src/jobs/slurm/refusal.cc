@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace kedge::jobs::slurm {
 namespace {
@@ -19,7 +20,8 @@ struct Known {
 constexpr auto kAway = std::to_array<std::string_view>(
     {"Unable to contact slurm controller", "Socket timed out", "Connection refused",
      "Zero Bytes were transmitted", "backup controller in standby", "Connection timed out",
-     "Unable to establish", "Could not establish a configuration source"});
+     "Unable to establish", "Could not establish a configuration source",
+     "Unexpected message received"});
 
 constexpr auto kKnown = std::to_array<Known>({
     {"invalid partition", "`sinfo -s` lists the partitions; job.queue names one"},
@@ -66,6 +68,10 @@ std::string without_prefixes(std::string_view text) {
 }
 
 }  // namespace
+
+std::string away_pattern() {
+  return fmt::format("{}", fmt::join(kAway, "|"));
+}
 
 Error explain_refusal(std::string_view program, const ProcessResult& answer) {
   const std::string said = without_prefixes(answer.errors);

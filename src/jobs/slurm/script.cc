@@ -10,6 +10,7 @@
 #include "jobs/job_script.h"
 #include "jobs/secrets.h"
 #include "jobs/shell_text.h"
+#include "jobs/slurm/refusal.h"
 
 namespace kedge::jobs::slurm {
 namespace {
@@ -76,24 +77,33 @@ again() {
       echo "kedge: $1; job $self is requeued" >&2
       exit "$code"
     fi
-    [[ $answer =~ contact\ slurm|timed\ out|Connection\ refused ]] || break
+    [[ $answer =~ $away ]] || break
     sleep 10
   done
   [ -z "$answer" ] || echo "kedge: the requeue was refused: $answer" >&2
   follow "$1"
 }
 
+submit_next() {
+  # Slurm keeps the environment of what is submitted.
+  for name in $(sed -n 's/^export \([A-Za-z0-9_]*\)=.*/\1/p' "$secrets" 2>/dev/null); do
+    unset "$name"
+  done
+  unset KEDGE_TASK
+  sbatch --parsable --dependency="afterany:$self" \
+    ${SLURM_ARRAY_TASK_ID:+--array=$SLURM_ARRAY_TASK_ID} "$dir/job-$submission.sh"
+}
+
+# A try that Slurm took without an answer makes a job that finds another owner, and ends.
 follow() {
-  local next
-  next=$(
-    # Slurm keeps the environment of what is submitted.
-    for name in $(sed -n 's/^export \([A-Za-z0-9_]*\)=.*/\1/p' "$secrets" 2>/dev/null); do
-      unset "$name"
-    done
-    unset KEDGE_TASK
-    sbatch --parsable --dependency="afterany:$self" \
-      ${SLURM_ARRAY_TASK_ID:+--array=$SLURM_ARRAY_TASK_ID} "$dir/job-$submission.sh"
-  ) || return
+  local next try
+  for try in {1..30}; do
+    next=$(submit_next 2>"$owner.said") && break
+    cat "$owner.said" >&2
+    [[ $(<"$owner.said") =~ $away ]] || return
+    sleep 10
+  done
+  [ -n "$next" ] || return
   next=${next%%;*}
   # Whoever looks meanwhile must not find it empty: this job would be taken for the last one.
   echo "$next" >"$owner.next" && mv "$owner.next" "$owner"
@@ -327,6 +337,7 @@ std::string render_script(const JobSpec& spec, const SubmissionPlace& place) {
   text +=
       "step=$!\nwhile kill -0 \"$step\" 2>/dev/null; do wait \"$step\"; done\n"
       "wait \"$step\"\ncode=$?\n";
+  text += fmt::format("\naway='{}'\n", away_pattern());
   text += kAgain;
   return text;
 }
