@@ -83,12 +83,7 @@ Result<void> unbind_file(const Call& call, const store::RunKey& key, const std::
   if (!file) {
     return {};
   }
-  KEDGE_TRY(call.api.store.change([key, path](store::Database& database) {
-    return database.run(
-        "DELETE FROM files WHERE path = $3 AND run = (SELECT r.id FROM runs r "
-        "JOIN projects p ON p.id = r.project_id WHERE p.name = $1 AND r.run_id = $2)",
-        {key.project, key.id, path});
-  }));
+  KEDGE_TRY(call.api.store.unbind_files(key, {path}));
   KEDGE_TRY(call.api.artifacts.free_unused({file->digest}));
   return {};
 }
