@@ -9,7 +9,9 @@
 # library dependencies, the tools' own tests, five seconds each of six fuzzers where there is a
 # clang with libFuzzer, lint without clang-tidy.
 # A part prints one line when it passes and its output when it does not. A part that fails is tried
-# once more, because machines that are shared stop for seconds at a time; its line says so.
+# once more, because machines that are shared stop for seconds at a time: one that passes then is
+# reported as flaky, and the log of its first try is kept in build/flaky. What this machine cannot
+# run is named again at the end. The last line: N passed, N failed, N skipped.
 #
 #   --asan, --tsan   only the unit tests of the rooms without libtorch, with sanitizers
 set -euo pipefail
@@ -28,28 +30,49 @@ done
 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-failed=()
+passed=0
+failed=() flaky=() skipped=()
+
+# skip NAME WHY: what this machine cannot run; named again at the end.
+skip() {
+  printf '%-10s SKIPPED %s\n' "$1" "$2"
+  skipped+=("$1: $2")
+}
 
 # part NAME COMMAND...
 part() {
-  local name=$1 start why attempt
+  local name=$1 start why
   shift
   start=$(now)
-  for attempt in "" ", at the second try"; do
-    if "$@" >"$log" 2>&1; then
-      # A test that lacks what it needs says so and ends well.
-      why=$(sed -n 's/^skipped: //p; /^skipped: /q' "$log")
-      if [[ -n $why ]]; then
-        printf '%-10s skipped %s\n' "$name" "$why"
-      else
-        printf '%-10s ok      %s%s\n' "$name" "$(elapsed_since "$start")" "$attempt"
-      fi
-      return
-    fi
-    cat "$log"
-  done
+  if run_part "$name" "" "$@"; then
+    return
+  fi
+  mkdir -p build/flaky
+  cp "$log" "build/flaky/$name.log"
+  if run_part "$name" ", FLAKY: the first try failed, see build/flaky/$name.log" "$@"; then
+    flaky+=("$name")
+    return
+  fi
   printf '%-10s FAILED  %s\n' "$name" "$(elapsed_since "$start")"
   failed+=("$name")
+}
+
+# run_part NAME REMARK COMMAND...; uses `start` and `why` of part().
+run_part() {
+  local name=$1 remark=$2
+  shift 2
+  if ! "$@" >"$log" 2>&1; then
+    cat "$log"
+    return 1
+  fi
+  # A test that lacks what it needs says so and ends well.
+  why=$(sed -n 's/^skipped: //p; /^skipped: /q' "$log")
+  if [[ -n $why ]]; then
+    skip "$name" "$why"
+  else
+    printf '%-10s ok      %s%s\n' "$name" "$(elapsed_since "$start")" "$remark"
+    passed=$((passed + 1))
+  fi
 }
 
 # Fuzzers need a clang, which ./dev setup does not install: 95 MB that only these use.
@@ -59,7 +82,7 @@ fuzz_part() {
     part fuzz bash tests/fuzz/run.sh --seconds 5 --seed 1 \
       klog safetensors manifest http log_body wandb
   else
-    printf '%-10s skipped %s\n' fuzz "$why"
+    skip fuzz "$why"
   fi
 }
 
@@ -68,7 +91,7 @@ clients_part() {
   if "$KEDGE_PEER_PYTHON" -c "import $1" 2>/dev/null; then
     part "$1-py" "$KEDGE_PEER_PYTHON" "tests/$1/clients.py"
   else
-    printf '%-10s skipped %s\n' "$1-py" "KEDGE_PEER_PYTHON has no $1"
+    skip "$1-py" "KEDGE_PEER_PYTHON has no $1"
   fi
 }
 
@@ -81,7 +104,7 @@ peers_part() {
     clients_part mlflow
     clients_part wandb
   else
-    printf '%-10s skipped %s\n' peers "KEDGE_PEER_PYTHON names no Python with torch"
+    skip peers "KEDGE_PEER_PYTHON names no Python with torch"
   fi
 }
 
@@ -90,7 +113,7 @@ slurm_part() {
   if ! PATH=$PATH:/usr/sbin command -v slurmctld >/dev/null; then
     if ((EUID != 0)) || ! command -v apt-get >/dev/null ||
       ! (source tools/dev/machine.sh && apt_install "${slurm_packages[@]}") >"$log" 2>&1; then
-      printf '%-10s skipped %s\n' slurm "there is no slurmctld, and it cannot be installed here"
+      skip slurm "there is no slurmctld, and it cannot be installed here"
       return
     fi
   fi
@@ -102,7 +125,7 @@ gpu_part() {
   if (source tools/dev/machine.sh && has_nvidia_gpu); then
     part gpu "${KEDGE_PEER_PYTHON:-python3}" tests/gpu/exact.py
   else
-    printf '%-10s skipped %s\n' gpu "this machine has no NVIDIA GPU"
+    skip gpu "this machine has no NVIDIA GPU"
   fi
 }
 
@@ -113,7 +136,7 @@ condor_part() {
     part condor env PATH="$found:$PATH" python3 tests/condor/jobs.py
     part machines env PATH="$found:$PATH" python3 tests/condor/several.py
   else
-    printf '%-10s skipped %s\n' condor "$found"
+    skip condor "$found"
   fi
 }
 
@@ -127,7 +150,7 @@ journeys_part() {
   if command -v chromium >/dev/null || [[ -n ${KEDGE_CHROMIUM:-} ]]; then
     part journeys walk_page
   else
-    printf '%-10s skipped %s\n' journeys "there is no chromium, and KEDGE_CHROMIUM names none"
+    skip journeys "there is no chromium, and KEDGE_CHROMIUM names none"
   fi
 }
 
@@ -176,8 +199,11 @@ else
   peers_part
   part lint bash tools/dev/lint.sh --no-tidy
 fi
-if ((${#failed[@]})); then
-  say "FAILED: ${failed[*]} (after $(elapsed_since "$start"))"
-  exit 1
-fi
-say "everything passes ($(elapsed_since "$start"))"
+for why in "${skipped[@]}"; do
+  say "skipped $why"
+done
+((!${#flaky[@]})) || say "flaky: ${flaky[*]} (logs of their first tries are in build/flaky)"
+((!${#failed[@]})) || say "failed: ${failed[*]}"
+say "$passed passed, ${#failed[@]} failed, ${#skipped[@]} skipped" \
+  "(${#flaky[@]} flaky, $(elapsed_since "$start"))"
+((!${#failed[@]}))
