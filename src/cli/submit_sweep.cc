@@ -10,6 +10,7 @@
 #include "core/file.h"
 #include "sweep/sweep.h"
 #include "sweep/sweep_folder.h"
+#include "sweep/trial_command.h"
 
 namespace kedge::cli {
 namespace {
@@ -20,9 +21,10 @@ bool has_key(const std::string& text, const std::string& key) {
 
 SweepToRun sweep_to_run(const Path& folder, const sweep::SweepFacts& facts,
                         search::SweepPlan plan) {
+  const Path config = sweep::find_trained_config(facts.program, plan);
   return {.folder = std::filesystem::absolute(folder).string(),
           .plan = std::move(plan),
-          .config = facts.is_config ? facts.folder / facts.program : Path(),
+          .config = config.empty() ? Path() : facts.folder / config,
           .name = facts.name.empty() ? facts.id : facts.name};
 }
 

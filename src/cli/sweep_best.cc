@@ -16,6 +16,7 @@
 #include "core/log.h"
 #include "core/result.h"
 #include "sweep/sweep.h"
+#include "sweep/trial_command.h"
 #include "sweep/trial_table.h"
 
 namespace kedge::cli {
@@ -96,8 +97,9 @@ Result<std::optional<std::string>> fetch_config(ServerCalls server, const std::s
 Result<std::string> config_of(const Arguments& arguments, const sweep::Sweep& sweep,
                               const sweep::TrialView& view) {
   const Path run = sweep::find_run_path(sweep, view);
-  if (const auto config = read_file(run / "config.yaml");
-      sweep.facts().is_config && !run.empty() && config) {
+  const bool is_training =
+      !sweep::find_trained_config(sweep.facts().program, sweep.plan()).empty();
+  if (const auto config = read_file(run / "config.yaml"); is_training && !run.empty() && config) {
     return without_name(*config, view.run);
   }
   if (const auto url = server_of(arguments)) {

@@ -1,4 +1,5 @@
 // `kedge sweep stop`, `pause`, `resume`, `cancel`, `retry` and `merge`.
+#include <charconv>
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -41,7 +42,12 @@ Result<void> retry_trials(const Arguments& arguments) {
   const bool all_failed = arguments.has("--failed");
   std::set<std::int64_t> numbers;
   for (const std::string& text : arguments.values("--trial")) {
-    numbers.insert(std::stoll("0" + text));
+    std::int64_t number = 0;
+    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size()) {
+      return fail(ErrorKind::Usage, fmt::format("--trial: '{}' is not a whole number", text));
+    }
+    numbers.insert(number);
   }
   if (!all_failed && numbers.empty()) {
     return fail(ErrorKind::Usage, "say which trials: --failed, or --trial N");

@@ -19,23 +19,27 @@
 #include "core/result.h"
 #include "core/supervise.h"
 #include "core/units.h"
+#include "search/propose.h"
+#include "search/space.h"
 #include "search/sweep_plan.h"
 #include "sweep/agent.h"
 #include "sweep/local_agents.h"
 #include "sweep/remote_sweep.h"
 #include "sweep/sweep_folder.h"
+#include "sweep/trial_command.h"
 
 namespace kedge::cli {
 namespace {
 
 const VerbHelp kSweepHelp = {
     .usage =
-        "kedge sweep FILE [options]\n"
+        "kedge sweep FILE [key=value ...] [options]\n"
         "       kedge sweep ls|show|best|export|stop|pause|resume|cancel|retry|merge ...",
     .text =
         "Makes a sweep and works on it. FILE is a W&B sweep file, a config with a `sweep:` "
         "section, or a CSV\nwith a row per trial. Its state is on a tracking server where there is "
-        "one, else in a folder; any number\nof `kedge agent` work on it.",
+        "one, else in a folder; any number\nof `kedge agent` work on it. key=value changes the "
+        "config that every trial trains.",
     .flags = {{"--agents", "N", "agents to start here (1); 0: only make the sweep"},
               {"--config", "FILE", "a kedge config to train with the swept values"},
               {"--program", "FILE", "what to run, where FILE does not say it"},
@@ -66,6 +70,7 @@ Result<sweep::NewSweep> describe_new_sweep(const Arguments& arguments) {
   sweep.project = arguments.value("--project");
   sweep.runs = arguments.value("--runs", "runs");
   sweep.reuses = arguments.has("--reuse");
+  sweep.overrides = arguments.overrides();
   for (const std::string& path : arguments.values("--data")) {
     sweep.data.emplace_back(path);
   }
@@ -81,6 +86,27 @@ Result<sweep::NewSweep> describe_new_sweep(const Arguments& arguments) {
   return sweep;
 }
 
+// What the first trial would train. A key that the config does not know, and a value that it does
+// not take, are found here and not by twelve trials.
+Result<config::LoadedConfig> load_first_trial(const Path& file, const search::SweepPlan& plan,
+                                              const std::vector<std::string>& overrides) {
+  config::LoadOptions options{.file = file, .overrides = overrides};
+  config::read_environment(options);
+  const search::Proposals first = KEDGE_TRY(search::propose(plan, {}, 1));
+  if (first.values.empty()) {
+    return config::load_config(options);
+  }
+  const nlohmann::json swept = search::flatten(first.values.front());
+  for (const std::string& word : overrides) {
+    const std::string key = word.substr(word.find_first_not_of('-'));
+    if (swept.contains(key.substr(0, key.find('=')))) {
+      return fail(ErrorKind::Usage, fmt::format("'{}': the sweep itself varies this key", word));
+    }
+  }
+  options.sweep_values = first.values.front().dump();
+  return config::load_config(options);
+}
+
 // A config with a `sweep:` section is its own program. A config says itself which project and
 // which server its runs belong to.
 Result<std::string> complete(sweep::NewSweep& sweep, const search::SweepPlan& plan,
@@ -90,21 +116,27 @@ Result<std::string> complete(sweep::NewSweep& sweep, const search::SweepPlan& pl
     sweep.config = sweep.file_name;
   }
   std::string server = server_of(arguments).value_or("");
-  const Path program = !sweep.config.empty()    ? sweep.config
-                       : !sweep.program.empty() ? Path(sweep.program)
-                                                : Path(plan.program);
-  if (program.extension() == ".yaml" || program.extension() == ".yml") {
-    config::LoadOptions options{.file = program};
-    config::read_environment(options);
-    const auto loaded = KEDGE_TRY(config::load_config(options));
-    if (sweep.project.empty() && plan.project.empty()) {
-      sweep.project = loaded->run.project;
+  const Path config = sweep::find_trained_config(!sweep.config.empty() ? sweep.config.string()
+                                                 : !sweep.program.empty() ? sweep.program
+                                                                          : plan.program,
+                                                 plan);
+  if (config.empty()) {
+    if (!sweep.overrides.empty()) {
+      return fail(ErrorKind::Usage,
+                  fmt::format("'{}': the trials of this sweep train no kedge config",
+                              sweep.overrides.front()),
+                  "a program's own options are in the sweep file's command");
     }
-    server = server.empty() ? loaded->track.server : server;
-    const config::DataConfig& data = loaded->data;
-    if (sweep.data.empty()) {
-      sweep.data = {data.path.empty() ? Path(data.root) / data.name : Path(data.path)};
-    }
+    return server;
+  }
+  const auto loaded = KEDGE_TRY(load_first_trial(config, plan, sweep.overrides));
+  if (sweep.project.empty() && plan.project.empty()) {
+    sweep.project = loaded->run.project;
+  }
+  server = server.empty() ? loaded->track.server : server;
+  const config::DataConfig& data = loaded->data;
+  if (sweep.data.empty()) {
+    sweep.data = {data.path.empty() ? Path(data.root) / data.name : Path(data.path)};
   }
   return server;
 }
@@ -188,7 +220,12 @@ Result<int> start(const Arguments& arguments) {
   }
   const std::string server = KEDGE_TRY(complete(sweep, plan, arguments));
   say("kedge: {}", describe_cost(plan, sweep, agents));
+  const auto count = search::expected_runs(plan);
+  const nlohmann::json expected = count ? nlohmann::json(*count) : nlohmann::json();
   if (arguments.has("--dry-run")) {
+    if (arguments.has("--json")) {
+      fmt::print("{}\n", nlohmann::json{{"expected_runs", expected}}.dump());
+    }
     return kExitDone;
   }
   // Before any thread: agents get the signals.
@@ -196,10 +233,10 @@ Result<int> start(const Arguments& arguments) {
   const auto made = KEDGE_TRY(make_sweep(arguments, sweep, server));
   say("kedge: sweep {} ({})", made->facts().id, made->place());
   if (arguments.has("--json")) {
-    const auto count = search::expected_runs(plan);
-    nlohmann::json json = {{"id", made->facts().id}, {"path", made->place()}};
-    json["expected_runs"] = count ? nlohmann::json(*count) : nlohmann::json();
-    fmt::print("{}\n", json.dump());
+    fmt::print("{}\n", nlohmann::json{{"id", made->facts().id},
+                                      {"path", made->place()},
+                                      {"expected_runs", expected}}
+                           .dump());
   } else {
     fmt::print("{}\n", made->facts().id);
   }

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,6 +28,14 @@ constexpr auto kPlanKeys = std::to_array<std::string_view>(
     {"program", "method", "metric", "parameters", "early_terminate", "command", "name",
      "description", "project", "entity", "run_cap", "controller", "scheduler", "job", "image_uri",
      "seed", "retries"});
+
+constexpr auto kMetricKeys = std::to_array<std::string_view>({"name", "goal", "target", "use"});
+// W&B's schema has them; they tell its own server what to assume of runs without a value.
+constexpr auto kForeignMetricKeys =
+    std::to_array<std::string_view>({"impute", "impute_while_running"});
+constexpr auto kEarlyTerminateKeys =
+    std::to_array<std::string_view>({"type", "min_iter", "max_iter", "s", "eta", "strict",
+                                     "min_trials", "promote"});
 
 class PlanParser {
  public:
@@ -62,17 +71,40 @@ class PlanParser {
   }
 
  private:
+  void warn(const YAML::Node& key, const std::string& message) {
+    plan_.warnings.push_back(error_at(key, where_, message + " (it has no effect)").message);
+  }
+
   void warn_of_unknown_keys() {
-    const std::vector<std::string> known(kPlanKeys.begin(), kPlanKeys.end());
     for (const auto& entry : root_) {
-      const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "?";
-      if (std::ranges::find(known, key) == known.end()) {
-        plan_.warnings.push_back(
-            error_at(entry.first, where_,
-                     unknown_name("key", key, known).message + " (it has no effect)")
-                .message);
+      if (const auto error = find_unknown(entry.first, "", kPlanKeys)) {
+        warn(entry.first, error->message);
       }
     }
+  }
+
+  // `section` is "metric." or the like.
+  static std::optional<Error> find_unknown(const YAML::Node& key, const std::string& section,
+                                           std::span<const std::string_view> keys) {
+    const std::string name = key.IsScalar() ? key.Scalar() : "?";
+    if (std::ranges::find(keys, name) != keys.end()) {
+      return std::nullopt;
+    }
+    std::vector<std::string> known;
+    for (const std::string_view one : keys) {
+      known.push_back(section + std::string(one));
+    }
+    return unknown_name("key", section + name, known);
+  }
+
+  Result<void> check_keys(const YAML::Node& map, const std::string& section,
+                          std::span<const std::string_view> keys) {
+    for (const auto& entry : map) {
+      if (const auto error = find_unknown(entry.first, section, keys)) {
+        return refused<void>(entry.first, error->message, error->hint);
+      }
+    }
+    return {};
   }
 
   std::string text(const char* key) const {
@@ -102,6 +134,14 @@ class PlanParser {
     }
     if (!metric.IsMap() || !metric["name"]) {
       return refused<void>(metric, "'metric' needs a name", "metric: {name: val/loss}");
+    }
+    for (const auto& entry : metric) {
+      const std::string key = entry.first.as<std::string>("");
+      if (std::ranges::find(kForeignMetricKeys, key) != kForeignMetricKeys.end()) {
+        warn(entry.first, fmt::format("'metric.{}' is for W&B's server", key));
+      } else if (const auto error = find_unknown(entry.first, "metric.", kMetricKeys)) {
+        return refused<void>(entry.first, error->message, error->hint);
+      }
     }
     plan_.metric.name = metric["name"].as<std::string>("");
     const std::string goal = metric["goal"].as<std::string>("minimize");
@@ -138,6 +178,7 @@ class PlanParser {
                            "early_terminate: {type: "
                            "hyperband, min_iter: 3}");
     }
+    KEDGE_TRY(check_keys(node, "early_terminate.", kEarlyTerminateKeys));
     EarlyTerminate& rule = plan_.early_terminate;
     const std::string type = node["type"].as<std::string>("");
     const std::vector<std::string> known = {"hyperband", "asha", "median", "none"};

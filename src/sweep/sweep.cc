@@ -65,6 +65,7 @@ SweepFacts read_facts(const nlohmann::json& json) {
   facts.metric.name = metric.value("name", "");
   facts.metric.goal =
       metric.value("goal", "") == "maximize" ? search::Goal::Maximize : search::Goal::Minimize;
+  facts.overrides = json.value("overrides", std::vector<std::string>());
   return facts;
 }
 
@@ -115,6 +116,7 @@ nlohmann::json facts_json(const SweepFacts& facts) {
           {"runs", facts.runs.string()},
           {"is_config", facts.is_config},
           {"reuses", facts.reuses},
+          {"overrides", facts.overrides},
           {"metric",
            {{"name", facts.metric.name},
             {"goal", facts.metric.goal == search::Goal::Maximize ? "maximize" : "minimize"}}}};
@@ -145,6 +147,7 @@ Result<SweepFacts> make_facts(const NewSweep& sweep, const search::SweepPlan& pl
   facts.runs = std::filesystem::absolute(sweep.runs).lexically_normal();
   facts.reuses = sweep.reuses;
   facts.metric = sweep.metric;
+  facts.overrides = sweep.overrides;
   facts.program = !sweep.config.empty()    ? std::filesystem::absolute(sweep.config).string()
                   : !sweep.program.empty() ? sweep.program
                                            : plan.program;

@@ -37,6 +37,7 @@ struct SweepFacts {
   bool is_config = false;  // the program is a kedge config
   bool reuses = false;     // identical finished trials of other sweeps count
   search::Metric metric;   // of a table, which has no place for it
+  std::vector<std::string> overrides;  // key=value words that every trial's training gets
 };
 
 enum class SweepState : std::uint8_t { Running, Paused, Stopped, Cancelled };
@@ -80,6 +81,7 @@ struct NewSweep {
   Path runs = "runs";
   bool reuses = false;
   std::vector<Path> data = {};  // files and folders that results depend on
+  std::vector<std::string> overrides = {};  // for every trial; only where a config is trained
 };
 
 class Lease {

@@ -1,5 +1,6 @@
 #include "sweep/trial_command.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -98,6 +99,10 @@ Words default_command(const std::string& program) {
   return {"${program}", "${args}"};
 }
 
+bool is_config_name(const std::string& word) {
+  return word.ends_with(".yaml") || word.ends_with(".yml");
+}
+
 // {"lr": {"value": 0.1}}: the file that wandb.init() reads the swept values from.
 nlohmann::json wandb_params(const nlohmann::json& values) {
   nlohmann::json params = {{"wandb_version", 1}};
@@ -186,6 +191,22 @@ Result<std::vector<std::string>> expand_macros(const std::vector<std::string>& w
   return expanded;
 }
 
+Path find_trained_config(const std::string& program, const search::SweepPlan& plan) {
+  if (is_config_name(program)) {
+    return program;
+  }
+  // Its macros are filled in again for each trial, which reports one that is wrong.
+  const auto words = expand_macros(plan.command, program, nlohmann::json::object(), {});
+  if (!words || !is_own_training(*words)) {
+    return {};
+  }
+  const auto named = std::ranges::find_if(*words, is_config_name);
+  constexpr std::string_view kFlag = "--config=";
+  return named == words->end()      ? "config.yaml"
+         : named->starts_with(kFlag) ? Path(named->substr(kFlag.size()))
+                                     : Path(*named);
+}
+
 Result<TrialCommand> make_trial_command(const Sweep& sweep, const TrialView& view,
                                         const Path& kedge) {
   const SweepFacts& facts = sweep.facts();
@@ -203,6 +224,7 @@ Result<TrialCommand> make_trial_command(const Sweep& sweep, const TrialView& vie
   }
   if (facts.is_config) {
     command.args = {kedge.string(), "train", facts.program};
+    command.args.insert(command.args.end(), facts.overrides.begin(), facts.overrides.end());
     command.variables.emplace_back("KEDGE_SWEEP_VALUES", "@" + (trial / "values.json").string());
     add_training(facts, command);
     return command;
@@ -218,6 +240,7 @@ Result<TrialCommand> make_trial_command(const Sweep& sweep, const TrialView& vie
     const std::ptrdiff_t at = expanded[0] == "/usr/bin/env" ? 1 : 0;
     command.args.assign(expanded.begin() + at, expanded.end());
     command.args.front() = kedge.string();
+    command.args.insert(command.args.end(), facts.overrides.begin(), facts.overrides.end());
     add_training(facts, command);
     return command;
   }

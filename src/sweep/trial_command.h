@@ -10,6 +10,7 @@
 
 #include "core/file.h"
 #include "core/result.h"
+#include "search/sweep_plan.h"
 #include "sweep/sweep.h"
 
 namespace kedge::sweep {
@@ -18,6 +19,11 @@ struct TrialCommand {
   std::vector<std::string> args;
   std::vector<std::pair<std::string, std::string>> variables;
 };
+
+// The kedge config that every trial trains: the program, or what a command like
+// [kedge, train, config.yaml, "${args}"] names, as it stands there. Empty: trials run another
+// program.
+Path find_trained_config(const std::string& program, const search::SweepPlan& plan);
 
 // Writes values.json and the like into the trial's folder. `kedge` is this program: it trains
 // configs and watches over other programs.

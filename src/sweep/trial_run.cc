@@ -157,18 +157,23 @@ std::string TrialRun::output_tail() const {
 std::string TrialRun::last_line() const {
   const std::string text = output_tail();
   std::string_view tail(text);
+  std::string indented;  // a hint under an error, unless there is nothing else
   while (!tail.empty()) {
     const std::size_t begin = tail.find_last_of('\n');
     std::string_view line = begin == std::string_view::npos ? tail : tail.substr(begin + 1);
-    if (line.find_first_not_of(" \t\r") != std::string_view::npos) {
+    const std::size_t text_begin = line.find_first_not_of(" \t\r");
+    if (text_begin == 0) {
       return std::string(line.substr(0, kLineMax));
+    }
+    if (indented.empty() && text_begin != std::string_view::npos) {
+      indented = line.substr(0, kLineMax);
     }
     if (begin == std::string_view::npos) {
       break;
     }
     tail.remove_suffix(tail.size() - begin);
   }
-  return "it printed nothing";
+  return indented.empty() ? "it printed nothing" : indented;
 }
 
 TrialEnd TrialRun::fail_with(int exit_code) {
