@@ -69,6 +69,10 @@ Result<Purpose> read_purpose(const Arguments& arguments) {
     purpose.about = fmt::format("What {} needs", purpose.config.file.string());
     return purpose;
   }
+  if (words.size() > 1) {
+    return fail(ErrorKind::Usage, fmt::format("unexpected word '{}'", words[1]),
+                "one config file or one run");
+  }
   const Path run = KEDGE_TRY(track::find_run_folder(words.front(), "runs"));
   config::LoadOptions options{.file = run / "config.yaml"};
   options.overrides = arguments.overrides();

@@ -166,7 +166,7 @@ nlohmann::json trial_json(const sweep::TrialView& view) {
 
 int run_sweep_ls(Args args) {
   const VerbHelp help = {.usage = "kedge sweep ls [options]",
-                         .text = "The sweeps in a sweep.",
+                         .text = "The sweeps in a folder, or on a server.",
                          .flags = {kServerFlag, kTokenFlag, kSweepDirFlag, kJsonFlag}};
   const auto arguments = parse_or_help(args, help);
   if (!arguments) {
@@ -174,6 +174,11 @@ int run_sweep_ls(Args args) {
   }
   if (!*arguments) {
     return kExitDone;
+  }
+  if (!(*arguments)->positionals().empty()) {
+    return report({ErrorKind::Usage,
+                   fmt::format("unexpected word '{}'", (*arguments)->positionals().front()),
+                   "--dir names another folder of sweeps"});
   }
   const auto list = list_sweeps(**arguments);
   if (!list) {

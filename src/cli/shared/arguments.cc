@@ -16,6 +16,10 @@ const Flag* find_flag(const VerbHelp& help, std::string_view name) {
   return found == help.flags.end() ? nullptr : &*found;
 }
 
+bool takes_values(const VerbHelp& help) {
+  return help.usage.contains("key=value");
+}
+
 Error unknown_flag(const std::string& name, const VerbHelp& help) {
   std::vector<std::string> names = {"--help"};
   for (const Flag& flag : help.flags) {
@@ -53,10 +57,13 @@ Result<Arguments> Arguments::parse(std::span<const std::string> args, const Verb
       } else {
         return fail(ErrorKind::Usage, fmt::format("{} needs a value ({})", name, flag->value));
       }
-    } else if (equals != std::string::npos) {
+    } else if (equals != std::string::npos && takes_values(help)) {
       parsed.overrides_.push_back(arg);
     } else if (arg.starts_with("-") && arg.size() > 1) {
-      return std::unexpected(unknown_flag(arg, help));
+      return std::unexpected(unknown_flag(name, help));
+    } else if (equals != std::string::npos) {
+      return fail(ErrorKind::Usage, fmt::format("unexpected word '{}'", arg),
+                  fmt::format("usage: {}", help.usage));
     } else {
       parsed.positionals_.push_back(arg);
     }

@@ -22,14 +22,16 @@ struct Flag {
 };
 
 struct VerbHelp {
-  std::string_view usage;  // "kedge train [CONFIG] [key=value ...]"
+  // "kedge train [CONFIG] [key=value ...]". A verb takes values of the config only if it shows so.
+  std::string_view usage;
   std::string_view text;
   std::vector<Flag> flags;
 };
 
 class Arguments {
  public:
-  // Flags are checked against `help`; --help is always known.
+  // Flags are checked against `help`; --help is always known. A key=value is refused unless the
+  // usage shows it.
   static Result<Arguments> parse(std::span<const std::string> args, const VerbHelp& help);
 
   bool has(std::string_view flag) const { return flags_.contains(std::string(flag)); }
