@@ -97,8 +97,7 @@ Result<std::optional<std::string>> fetch_config(ServerCalls server, const std::s
 Result<std::string> config_of(const Arguments& arguments, const sweep::Sweep& sweep,
                               const sweep::TrialView& view) {
   const Path run = sweep::find_run_path(sweep, view);
-  const bool is_training =
-      !sweep::find_trained_config(sweep.facts().program, sweep.plan()).empty();
+  const bool is_training = !sweep::find_trained_config(sweep.facts().program, sweep.plan()).empty();
   if (const auto config = read_file(run / "config.yaml"); is_training && !run.empty() && config) {
     return without_name(*config, view.run);
   }

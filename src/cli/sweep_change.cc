@@ -1,6 +1,6 @@
 // `kedge sweep stop`, `pause`, `resume`, `cancel`, `retry` and `merge`.
-#include <charconv>
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <memory>
 #include <set>

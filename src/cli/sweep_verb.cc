@@ -116,7 +116,7 @@ Result<std::string> complete(sweep::NewSweep& sweep, const search::SweepPlan& pl
     sweep.config = sweep.file_name;
   }
   std::string server = server_of(arguments).value_or("");
-  const Path config = sweep::find_trained_config(!sweep.config.empty() ? sweep.config.string()
+  const Path config = sweep::find_trained_config(!sweep.config.empty()    ? sweep.config.string()
                                                  : !sweep.program.empty() ? sweep.program
                                                                           : plan.program,
                                                  plan);
@@ -233,10 +233,10 @@ Result<int> start(const Arguments& arguments) {
   const auto made = KEDGE_TRY(make_sweep(arguments, sweep, server));
   say("kedge: sweep {} ({})", made->facts().id, made->place());
   if (arguments.has("--json")) {
-    fmt::print("{}\n", nlohmann::json{{"id", made->facts().id},
-                                      {"path", made->place()},
-                                      {"expected_runs", expected}}
-                           .dump());
+    fmt::print("{}\n",
+               nlohmann::json{
+                   {"id", made->facts().id}, {"path", made->place()}, {"expected_runs", expected}}
+                   .dump());
   } else {
     fmt::print("{}\n", made->facts().id);
   }

@@ -33,9 +33,8 @@ constexpr auto kMetricKeys = std::to_array<std::string_view>({"name", "goal", "t
 // W&B's schema has them; they tell its own server what to assume of runs without a value.
 constexpr auto kForeignMetricKeys =
     std::to_array<std::string_view>({"impute", "impute_while_running"});
-constexpr auto kEarlyTerminateKeys =
-    std::to_array<std::string_view>({"type", "min_iter", "max_iter", "s", "eta", "strict",
-                                     "min_trials", "promote"});
+constexpr auto kEarlyTerminateKeys = std::to_array<std::string_view>(
+    {"type", "min_iter", "max_iter", "s", "eta", "strict", "min_trials", "promote"});
 
 class PlanParser {
  public:

@@ -26,17 +26,17 @@ struct SweepFacts {
   std::string id;
   std::string name;
   std::string project;
-  std::string created;     // UTC, ISO 8601
-  std::string file;        // "sweep.yaml" or "sweep.csv", a copy of the user's
-  std::string digest;      // of that file
-  std::string program;     // what is run: a script, a program, a kedge config
-  std::string code;        // digest of the program's file and the command
-  std::string data;        // digest of the data it works on; empty: not known
-  Path folder;             // where the program runs
-  Path runs;               // where its runs are kept
-  bool is_config = false;  // the program is a kedge config
-  bool reuses = false;     // identical finished trials of other sweeps count
-  search::Metric metric;   // of a table, which has no place for it
+  std::string created;                 // UTC, ISO 8601
+  std::string file;                    // "sweep.yaml" or "sweep.csv", a copy of the user's
+  std::string digest;                  // of that file
+  std::string program;                 // what is run: a script, a program, a kedge config
+  std::string code;                    // digest of the program's file and the command
+  std::string data;                    // digest of the data it works on; empty: not known
+  Path folder;                         // where the program runs
+  Path runs;                           // where its runs are kept
+  bool is_config = false;              // the program is a kedge config
+  bool reuses = false;                 // identical finished trials of other sweeps count
+  search::Metric metric;               // of a table, which has no place for it
   std::vector<std::string> overrides;  // key=value words that every trial's training gets
 };
 
@@ -80,7 +80,7 @@ struct NewSweep {
   Path folder = {};  // where the program runs; empty: here
   Path runs = "runs";
   bool reuses = false;
-  std::vector<Path> data = {};  // files and folders that results depend on
+  std::vector<Path> data = {};              // files and folders that results depend on
   std::vector<std::string> overrides = {};  // for every trial; only where a config is trained
 };
 

@@ -202,7 +202,7 @@ Path find_trained_config(const std::string& program, const search::SweepPlan& pl
   }
   const auto named = std::ranges::find_if(*words, is_config_name);
   constexpr std::string_view kFlag = "--config=";
-  return named == words->end()      ? "config.yaml"
+  return named == words->end()       ? "config.yaml"
          : named->starts_with(kFlag) ? Path(named->substr(kFlag.size()))
                                      : Path(*named);
 }
