@@ -67,13 +67,29 @@ configure() {
   echo "$arguments" >"$folder/configured"
 }
 
-# On a terminal ninja shows its own progress line; a log gets only the result.
+# How far ninja is, by the last line of its log.
+build_state() {
+  tail -n 1 "$folder/build.log" | sed -nE \
+    's/^\[([0-9]+)\/([0-9]+)\] .* ([^ ]+)$/\1 \2 \3/p' |
+    while read -r done all last; do
+      echo "building: $done of $all steps done, $((all - done)) left; the last: ${last##*/}"
+    done
+}
+
+fetch_state() {
+  local bytes
+  bytes=$(du -sb "$(torch_folder)".download "$(torch_folder)".partial 2>/dev/null |
+    awk '{ sum += $1 } END { print sum }')
+  echo "fetching libtorch: $((${bytes:-0} / 1000000)) MB in its folder so far"
+}
+
+# On a terminal ninja shows its own progress line; a log gets a line each half minute.
 run_ninja() {
   if [[ -t 1 ]]; then
     ninja -C "$folder" -j "$(job_count)" "$@" || die "the build failed"
   else
-    ninja -C "$folder" -j "$(job_count)" "$@" >"$folder/build.log" 2>&1 ||
-      show_failure "$folder/build.log" "the build failed"
+    ninja -C "$folder" -j "$(job_count)" "$@" >"$folder/build.log" 2>&1 &
+    report_while $! build_state || show_failure "$folder/build.log" "the build failed"
   fi
 }
 
@@ -92,7 +108,7 @@ if [[ ${options[0]} == -DKEDGE_TRAIN=ON ]] && ! torch_is_here; then
   build_page
   configure -DKEDGE_TRAIN=OFF "${options[@]:1}"
   run_ninja kedge
-  wait "$fetch" || exit 1
+  report_while "$fetch" fetch_state || exit 1
 fi
 build_page
 if [[ ${options[0]} == -DKEDGE_TRAIN=ON ]]; then
