@@ -2,7 +2,8 @@
 #
 # Removes the build folders (build/, build-*/).
 #
-#   --all   also libtorch and the lint tools in ${XDG_CACHE_HOME:-~/.cache}/kedge
+#   --all   also libtorch, the lint tools and what tests compare with, in
+#           ${XDG_CACHE_HOME:-~/.cache}/kedge
 #
 # Runs, data and checkpoints are never touched.
 set -euo pipefail
@@ -22,5 +23,5 @@ done
 
 rm -rf build build-*/
 if ((all)); then
-  rm -rf "$(cache_folder)"/{libtorch,clang-format,clang-tidy}-*
+  rm -rf "$(cache_folder)"/{libtorch,clang-format,clang-tidy,peers}-*
 fi
