@@ -1,9 +1,9 @@
 """Fail when a source file includes a room that its own room may not use.
 
 The kedge_room(NAME [TORCH] [COLD] [JSON] [USES room...]) lines of CMakeLists.txt are the only
-truth. A room's internal/ folder is private. libtorch headers stay in the rooms marked TORCH:
-src/cli/torch, the program with libtorch, uses those rooms' faces, and the rest of src/cli not even
-these.
+truth. A room's internal/ folder is private. Only `store` knows SQL and databases' headers.
+libtorch headers stay in the rooms marked TORCH: src/cli/torch, the program with libtorch, uses
+those rooms' faces, and the rest of src/cli not even these.
 """
 
 import pathlib
@@ -11,6 +11,12 @@ import re
 import sys
 
 TORCH_HEADER = re.compile(r'#include\s+[<"](torch|ATen|c10|caffe2)/')
+DATABASE_HEADER = re.compile(r'#include\s+[<"](sqlite3\.h|.*libpq-fe\.h|pqxx/.*)[>"]')
+# A text that begins like a statement.
+SQL = re.compile(
+    r'"\s*(SELECT|INSERT INTO|DELETE FROM|UPDATE \w+ SET|(CREATE|ALTER|DROP) (TABLE|INDEX)|PRAGMA'
+    r"|VACUUM)\b"
+)
 ROOM_HEADER = re.compile(r'#include\s+"(\w+)/([^"]*)"')
 
 
@@ -48,6 +54,10 @@ def check_includes(text: str, room: str, may_use: set[str], rooms: Rooms) -> lis
     for number, line in enumerate(text.splitlines(), 1):
         if TORCH_HEADER.match(line) and room not in rooms.torch:
             errors.append(f"{number}: {room} may not include libtorch")
+        if room != "store" and DATABASE_HEADER.match(line):
+            errors.append(f"{number}: only store may include a database's header")
+        if room != "store" and SQL.search(line):
+            errors.append(f"{number}: SQL belongs into store, behind a class with a name")
         match = ROOM_HEADER.match(line)
         if not match or match[1] == room or match[1] not in rooms.uses:
             continue

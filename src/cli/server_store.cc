@@ -11,16 +11,17 @@
 #include "core/log.h"
 #include "core/progress.h"
 #include "core/units.h"
-#include "server/backup.h"
+#include "store/backup.h"
 
 namespace kedge::cli {
 namespace {
 
 constexpr Flag kDataFlag{"--data", "DIR", "the server's folder (kedge-data)"};
+constexpr Flag kDbFlag{"--db", "URL", "as the server's --db (SQLite in DIR)"};
 constexpr Flag kBlobsFlag{"--blobs", "WHERE", "as the server's --blobs (DIR/blobs)"};
 
 // A bar over the blobs; how many there are is known only when the first one is done.
-server::BlobProgress blob_bar(std::optional<Progress>& bar) {
+store::BlobProgress blob_bar(std::optional<Progress>& bar) {
   return [&bar](std::size_t done, std::size_t total) {
     if (!bar) {
       bar.emplace("blobs", static_cast<std::int64_t>(total), "blobs");
@@ -47,7 +48,7 @@ Result<void> copy(Args args, bool is_restore) {
       .text = is_restore ? "Makes a server's folder from a backup. It must not hold a store yet."
                          : "Copies the store, also while the server runs. A folder with an older "
                            "backup is\nbrought up to date: only blobs it does not have are copied.",
-      .flags = {kDataFlag, kBlobsFlag, kJsonFlag}};
+      .flags = {kDataFlag, kDbFlag, kBlobsFlag, kJsonFlag}};
   const auto arguments = KEDGE_TRY(parse_or_help(args, help));
   if (!arguments) {
     return {};
@@ -59,11 +60,13 @@ Result<void> copy(Args args, bool is_restore) {
   const Path other = arguments->positionals().front();
   std::optional<Progress> bar;
   const auto report =
-      KEDGE_TRY(server::copy_store({.from = is_restore ? other : data,
-                                    .from_blobs = is_restore ? "" : arguments->value("--blobs"),
-                                    .to = is_restore ? data : other,
-                                    .may_replace = !is_restore,
-                                    .on_blob = blob_bar(bar)}));
+      KEDGE_TRY(store::copy_store({.from = is_restore ? other : data,
+                                   .from_db = is_restore ? "" : arguments->value("--db"),
+                                   .from_blobs = is_restore ? "" : arguments->value("--blobs"),
+                                   .to = is_restore ? data : other,
+                                   .to_db = is_restore ? arguments->value("--db") : "",
+                                   .may_replace = !is_restore,
+                                   .on_blob = blob_bar(bar)}));
   bar.reset();
   if (arguments->has("--json")) {
     fmt::print("{}\n", nlohmann::json{{"database_bytes", report.database_bytes},
@@ -81,13 +84,11 @@ Result<void> copy(Args args, bool is_restore) {
 }
 
 Result<void> check_data(Args args) {
-  const VerbHelp help = {.usage = "kedge server check",
-                         .text = "Checks the database and every blob, also while the server runs.",
-                         .flags = {kDataFlag,
-                                   {"--db", "URL", "as the server's --db (SQLite in DIR)"},
-                                   kBlobsFlag,
-                                   {"--quick", "", "do not read the blobs"},
-                                   kJsonFlag}};
+  const VerbHelp help = {
+      .usage = "kedge server check",
+      .text = "Checks the database and every blob, also while the server runs.",
+      .flags = {
+          kDataFlag, kDbFlag, kBlobsFlag, {"--quick", "", "do not read the blobs"}, kJsonFlag}};
   const auto arguments = KEDGE_TRY(parse_or_help(args, help));
   if (!arguments) {
     return {};
@@ -98,11 +99,11 @@ Result<void> check_data(Args args) {
   }
   std::optional<Progress> bar;
   const auto report =
-      KEDGE_TRY(server::check_store({.data = arguments->value("--data", "kedge-data"),
-                                     .db = arguments->value("--db"),
-                                     .blobs = arguments->value("--blobs"),
-                                     .is_quick = arguments->has("--quick"),
-                                     .on_blob = blob_bar(bar)}));
+      KEDGE_TRY(store::check_store({.data = arguments->value("--data", "kedge-data"),
+                                    .db = arguments->value("--db"),
+                                    .blobs = arguments->value("--blobs"),
+                                    .is_quick = arguments->has("--quick"),
+                                    .on_blob = blob_bar(bar)}));
   bar.reset();
   if (arguments->has("--json")) {
     fmt::print("{}\n",

@@ -18,7 +18,7 @@
 #include "core/units.h"
 #include "mlflow/routes.h"
 #include "server/server.h"
-#include "store/database.h"
+#include "store/store.h"
 #include "wandb/routes.h"
 
 namespace kedge::cli {
@@ -131,6 +131,7 @@ Result<server::ServerOptions> server_options(const Arguments& arguments) {
     options.hosts.emplace_back("localhost");
   }
   options.admin_password = KEDGE_TRY(admin_password(arguments));
+  options.silences_us = {{"mlflow", mlflow::kSilence_us}, {"wandb", wandb::kSilence_us}};
   options.dialects = {
       [root = arguments.value("--artifact-root"), is_remote = options.blobs.starts_with("s3://")](
           auto& router, const auto& api) {
@@ -170,9 +171,8 @@ void print_ways_in(server::Server& server) {
 }
 
 void print_start(server::Server& server, const server::ServerOptions& options, bool as_json) {
-  const std::string where = options.db.empty()
-                                ? options.data.string()
-                                : store::render_address(store::parse_address(options.db));
+  const std::string where =
+      options.db.empty() ? options.data.string() : store::render_address(options.db);
   if (as_json) {
     fmt::print("{}\n", nlohmann::json{{"address", server.address()}, {"store", where}}.dump());
   } else {

@@ -1,3 +1,4 @@
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -6,7 +7,6 @@
 #include "mlflow/internal/asked_calls.h"
 #include "mlflow/internal/call.h"
 #include "mlflow/internal/experiments.h"
-#include "mlflow/internal/links.h"
 #include "mlflow/internal/names.h"
 #include "mlflow/internal/runs.h"
 #include "mlflow/internal/state.h"
@@ -20,12 +20,12 @@ using server::Response;
 constexpr std::size_t kMostExperiments = 20;
 constexpr std::size_t kMostSummaries = 1000;
 
-Outcome<DatasetInput> read_input(const Fields& fields) {
+Outcome<store::DatasetInput> read_input(const Fields& fields) {
   const auto dataset = KEDGE_TRY(fields.find_object("dataset"));
   if (!dataset) {
     return std::unexpected(missing(fields.path_of("dataset")));
   }
-  DatasetInput input;
+  store::DatasetInput input;
   input.dataset = {.name = KEDGE_TRY(dataset->need_text("name")),
                    .digest = KEDGE_TRY(dataset->need_text("digest")),
                    .source_type = KEDGE_TRY(dataset->text("source_type")),
@@ -45,8 +45,8 @@ Outcome<DatasetInput> read_input(const Fields& fields) {
   return input;
 }
 
-Outcome<std::vector<ModelLink>> read_models(const Fields& fields) {
-  std::vector<ModelLink> models;
+Outcome<std::vector<store::ModelLink>> read_models(const Fields& fields) {
+  std::vector<store::ModelLink> models;
   for (const Fields& entry : KEDGE_TRY(fields.items("models"))) {
     models.push_back({.model_id = KEDGE_TRY(entry.need_text("model_id")),
                       .step = KEDGE_TRY(entry.find_integer("step")).value_or(0)});
@@ -57,7 +57,7 @@ Outcome<std::vector<ModelLink>> read_models(const Fields& fields) {
 Outcome<Response> log_inputs(const Call& call) {
   const std::string id = KEDGE_TRY(call.fields.need_run_id());
   KEDGE_TRY(check_run_id(id));
-  RunLinks links;
+  store::RunLinks links;
   for (const Fields& entry : KEDGE_TRY(call.fields.items("datasets"))) {
     links.datasets.push_back(KEDGE_TRY(read_input(entry)));
   }
@@ -67,12 +67,24 @@ Outcome<Response> log_inputs(const Call& call) {
   return reply_empty();
 }
 
+nlohmann::json render_summary(const store::GivenDataset& given) {
+  nlohmann::json entry = {{"experiment_id", std::to_string(given.project)},
+                          {"name", given.name},
+                          {"digest", given.digest}};
+  for (const auto& [key, value] : given.tags) {
+    if (key == "mlflow.data.context" && !value.empty()) {
+      entry["context"] = value;
+    }
+  }
+  return entry;
+}
+
 Outcome<Response> log_outputs(const Call& call) {
   const std::string id = KEDGE_TRY(call.fields.need_run_id());
   if (!call.fields.has("models")) {
     return std::unexpected(missing("models"));
   }
-  const RunLinks links{.outputs = KEDGE_TRY(read_models(call.fields))};
+  const store::RunLinks links{.outputs = KEDGE_TRY(read_models(call.fields))};
   const LoadedRun run = KEDGE_TRY(load_active_run(call, id));
   KEDGE_TRY(call.state.links.add(run.key, links));
   return reply_empty();
@@ -91,22 +103,19 @@ Outcome<server::Response> search_datasets(const Call& call) {
                     "Received {} experiment_ids.",
                     kMostExperiments, ids.size()));
   }
-  std::vector<std::int64_t> projects;
-  for (const std::string& id : ids) {
-    if (const auto project = load_experiment(call, id)) {
-      projects.push_back(project->id);
-    }
-  }
+  std::set<nlohmann::json> seen;
   nlohmann::json body = nlohmann::json::object();
-  for (const DatasetSummary& summary :
-       KEDGE_TRY(call.state.links.summaries(projects, kMostSummaries))) {
-    nlohmann::json entry = {{"experiment_id", std::to_string(summary.project)},
-                            {"name", summary.name},
-                            {"digest", summary.digest}};
-    if (!summary.context.empty()) {
-      entry["context"] = summary.context;
+  for (const std::string& id : ids) {
+    const auto project = load_experiment(call, id);
+    if (!project) {
+      continue;
     }
-    body["dataset_summaries"].push_back(std::move(entry));
+    for (const store::GivenDataset& given : KEDGE_TRY(call.state.links.datasets(project->id))) {
+      nlohmann::json entry = render_summary(given);
+      if (seen.size() < kMostSummaries && seen.insert(entry).second) {
+        body["dataset_summaries"].push_back(std::move(entry));
+      }
+    }
   }
   return reply(body);
 }

@@ -8,11 +8,11 @@
 #include <nlohmann/json.hpp>
 
 #include "mlflow/internal/call.h"
-#include "mlflow/internal/model_metrics.h"
 #include "mlflow/internal/names.h"
 #include "mlflow/internal/python_text.h"
 #include "mlflow/internal/runs.h"
 #include "mlflow/internal/tags.h"
+#include "store/dialect/logged_models.h"
 
 namespace kedge::mlflow {
 namespace {
@@ -24,7 +24,7 @@ constexpr std::size_t kMostTogether = 1000;
 
 struct Metrics {
   std::vector<store::LogPoint> points;
-  std::vector<ModelMetric> of_models;  // the same, where a logged model is named
+  std::vector<store::ModelMetric> of_models;  // the same, where a logged model is named
 };
 
 // What one batch changes in a run.
@@ -149,8 +149,9 @@ void log_metrics(const server::Api& api, const store::RunKey& key, Metrics metri
     } else if (of_models.empty()) {
       finish({});
     } else {
-      add_model_metrics(api.store, key.id, std::move(of_models),
-                        [finish](Result<void> done) { finish(as_outcome(std::move(done))); });
+      store::LoggedModels(api.store).add_metrics(
+          key.id, std::move(of_models),
+          [finish](Result<void> done) { finish(as_outcome(std::move(done))); });
     }
   };
   if (metrics.points.empty()) {

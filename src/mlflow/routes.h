@@ -4,6 +4,7 @@
 // docs/reference/mlflow.md says which calls there are and how far each goes.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -13,6 +14,9 @@
 #include "server/http.h"
 
 namespace kedge::mlflow {
+
+// Clients give no sign of life between two values: their runs are never taken for crashed.
+inline constexpr std::optional<std::int64_t> kSilence_us = std::nullopt;
 
 struct Options {
   // Where clients put artifacts themselves: a folder they all see, s3://... Empty: through us.

@@ -61,8 +61,8 @@ Outcome<std::vector<OrderTerm>> read_run_order(const Fields& fields) {
   return terms;
 }
 
-bool has_dataset(const RunLinks& links, const Clause& clause) {
-  return std::ranges::any_of(links.datasets, [&](const DatasetInput& input) {
+bool has_dataset(const store::RunLinks& links, const Clause& clause) {
+  return std::ranges::any_of(links.datasets, [&](const store::DatasetInput& input) {
     if (clause.key == "name") {
       return matches_text(clause, input.dataset.name);
     }
@@ -94,7 +94,7 @@ Outcome<std::shared_ptr<const Ids>> read_dataset_runs(const Call& call, const Pr
       if (!projects.contains(key.project)) {
         continue;
       }
-      const RunLinks links = KEDGE_TRY(call.state.links.find(key));
+      const store::RunLinks links = KEDGE_TRY(call.state.links.find(key));
       if (std::ranges::all_of(asked,
                               [&](const Clause& clause) { return has_dataset(links, clause); })) {
         ids->insert(id);

@@ -7,6 +7,7 @@
 #include "core/log.h"
 #include "server/access.h"
 #include "server/internal/secrets.h"
+#include "store/users.h"
 
 namespace kedge::server {
 namespace {
@@ -48,17 +49,7 @@ Result<std::unique_ptr<Access>> Access::open(store::Store& store, AccessOptions 
 // Older servers let anybody make users where nobody had to log in; the audit has such lines without
 // a name. Whoever is on the newest line of a user vouches for them.
 Result<void> Access::close_planted_users() {
-  std::map<std::string, std::string> vouchers;
-  KEDGE_TRY(store_.read([&](store::Database& database) {
-    return database.query(
-        "SELECT target, who FROM audit WHERE what IN"
-        " ('user.create', 'user.put', 'user.role', 'user.password') ORDER BY id",
-        {}, [&](const store::SqlRow& row) -> Result<void> {
-          vouchers[row.string(0)] = row.string(1);
-          return {};
-        });
-  }));
-  for (const auto& [name, voucher] : vouchers) {
+  for (const auto& [name, voucher] : KEDGE_TRY(store::Users(store_).vouchers())) {
     const auto user = users_.find(name);
     if (voucher.empty() && user != users_.end()) {
       user->second = {
@@ -80,32 +71,25 @@ Result<void> Access::need_login() const {
 }
 
 Result<void> Access::load() {
-  return store_.read([this](store::Database& database) -> Result<void> {
-    KEDGE_TRY(database.query("SELECT name, role, password, created_us FROM users", {},
-                             [this](const store::SqlRow& row) -> Result<void> {
-                               users_[row.string(0)] = {
-                                   .facts = {.name = row.string(0),
-                                             .role = parse_role(row.text(1)).value_or(Role::None),
-                                             .created_us = row.integer(3)},
-                                   .password = row.string(2)};
-                               return {};
-                             }));
-    return database.query(
-        "SELECT hash, id, kind, user_name, label, role, project, run_id, created_us, expires_us"
-        " FROM grants",
-        {}, [this](const store::SqlRow& row) -> Result<void> {
-          grants_[row.string(0)] = {.id = row.string(1),
-                                    .kind = static_cast<GrantKind>(row.integer(2)),
-                                    .user = row.string(3),
-                                    .label = row.string(4),
-                                    .role = parse_role(row.text(5)).value_or(Role::None),
-                                    .project = row.string(6),
-                                    .run = row.string(7),
-                                    .created_us = row.integer(8),
-                                    .expires_us = row.integer(9)};
-          return {};
-        });
-  });
+  const store::Users stored(store_);
+  for (const store::StoredUser& user : KEDGE_TRY(stored.list())) {
+    users_[user.name] = {.facts = {.name = user.name,
+                                   .role = parse_role(user.role).value_or(Role::None),
+                                   .created_us = user.created_us},
+                         .password = user.password};
+  }
+  for (const store::StoredGrant& grant : KEDGE_TRY(stored.grants())) {
+    grants_[grant.hash] = {.id = grant.id,
+                           .kind = static_cast<GrantKind>(grant.kind),
+                           .user = grant.user,
+                           .label = grant.label,
+                           .role = parse_role(grant.role).value_or(Role::None),
+                           .project = grant.project,
+                           .run = grant.run,
+                           .created_us = grant.created_us,
+                           .expires_us = grant.expires_us};
+  }
+  return {};
 }
 
 std::vector<UserFacts> Access::list_users() const {
@@ -150,17 +134,12 @@ Result<void> Access::put_user(const std::string& name, Role role,
     user.password = hash_password(*password);
   }
   const bool ends_secrets = password.has_value();
-  KEDGE_TRY(store_.change([user, ends_secrets](store::Database& database) -> Result<void> {
-    if (ends_secrets) {
-      KEDGE_TRY(database.run("DELETE FROM grants WHERE user_name = $1 AND kind <> $2",
-                             {user.facts.name, static_cast<int>(GrantKind::Share)}));
-    }
-    return database.run(
-        "INSERT INTO users (name, role, password, created_us)"
-        " VALUES ($1, $2, $3, $4) ON CONFLICT (name) DO UPDATE SET"
-        " role = excluded.role, password = excluded.password",
-        {user.facts.name, name_of(user.facts.role), user.password, user.facts.created_us});
-  }));
+  KEDGE_TRY(store::Users(store_).put(
+      {.name = name,
+       .role = std::string(name_of(role)),
+       .password = user.password,
+       .created_us = user.facts.created_us},
+      ends_secrets ? std::optional(static_cast<std::int64_t>(GrantKind::Share)) : std::nullopt));
   const std::scoped_lock lock(mutex_);
   users_[name] = std::move(user);
   if (ends_secrets) {
@@ -174,10 +153,7 @@ Result<void> Access::put_user(const std::string& name, Role role,
 
 Result<bool> Access::remove_user(const std::string& name) {
   KEDGE_TRY(need_login());
-  KEDGE_TRY(store_.change([name](store::Database& database) -> Result<void> {
-    KEDGE_TRY(database.run("DELETE FROM grants WHERE user_name = $1", {name}));
-    return database.run("DELETE FROM users WHERE name = $1", {name});
-  }));
+  KEDGE_TRY(store::Users(store_).remove(name));
   const std::scoped_lock lock(mutex_);
   const auto is_theirs = [&](const auto& entry) { return entry.second.user == name; };
   std::erase_if(grants_, is_theirs);
@@ -191,13 +167,16 @@ Result<NewGrant> Access::make_grant(Grant grant) {
   grant.id = make_id();
   grant.created_us = now_us_();
   const std::string hash = sha256_of(secret);
-  KEDGE_TRY(store_.change([grant, hash](store::Database& database) {
-    return database.run(
-        "INSERT INTO grants (hash, id, kind, user_name, label, role, project, run_id, created_us,"
-        " expires_us) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
-        {hash, grant.id, static_cast<int>(grant.kind), grant.user, grant.label, name_of(grant.role),
-         grant.project, grant.run, grant.created_us, grant.expires_us});
-  }));
+  KEDGE_TRY(store::Users(store_).add_grant({.hash = hash,
+                                            .id = grant.id,
+                                            .kind = static_cast<std::int64_t>(grant.kind),
+                                            .user = grant.user,
+                                            .label = grant.label,
+                                            .role = std::string(name_of(grant.role)),
+                                            .project = grant.project,
+                                            .run = grant.run,
+                                            .created_us = grant.created_us,
+                                            .expires_us = grant.expires_us}));
   const std::scoped_lock lock(mutex_);
   grants_[hash] = grant;
   return NewGrant{grant, secret};
@@ -230,9 +209,7 @@ Result<bool> Access::remove_grant(GrantKind kind, const std::string& id, const C
   if (hash.empty()) {
     return false;
   }
-  KEDGE_TRY(store_.change([hash](store::Database& database) {
-    return database.run("DELETE FROM grants WHERE hash = $1", {hash});
-  }));
+  KEDGE_TRY(store::Users(store_).remove_grant(hash));
   const std::scoped_lock lock(mutex_);
   return grants_.erase(hash) > 0;
 }
@@ -251,9 +228,7 @@ Result<void> Access::logout(const Request& request) {
     }
     grants_.erase(found);
   }
-  return store_.change([hash](store::Database& database) {
-    return database.run("DELETE FROM grants WHERE hash = $1", {hash});
-  });
+  return store::Users(store_).remove_grant(hash);
 }
 
 }  // namespace kedge::server

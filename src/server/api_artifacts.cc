@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "server/api.h"
-#include "store/portfolios.h"
+#include "store/dialect/portfolios.h"
 
 namespace kedge::server {
 namespace {

@@ -25,6 +25,7 @@ namespace {
 
 constexpr auto kCheckInterval = std::chrono::seconds(5);
 constexpr std::int64_t kDay_us = 86'400'000'000;
+constexpr std::int64_t kSilence_us = 60'000'000;
 
 std::int64_t now_us() {
   return std::chrono::duration_cast<std::chrono::microseconds>(
@@ -255,9 +256,14 @@ Result<std::unique_ptr<Server>> Server::start(const ServerOptions& options) {
       listen));
   parts->owner_key_file = publish_key(parts->owner, parts->listener->address());
   parts->checks = std::make_unique<Repeater>(
-      kCheckInterval, [&store = *parts->store, &listener = *parts->listener, &api = *parts->api,
-                       watch = CertificateWatch(options.listen.tls)]() mutable {
-        if (const auto marked = store.mark_crashed(now_us()); !marked) {
+      kCheckInterval,
+      [&store = *parts->store, &listener = *parts->listener, &api = *parts->api,
+       silences_us = options.silences_us, watch = CertificateWatch(options.listen.tls)]() mutable {
+        const auto silence_of = [&](const store::RunFacts& run) {
+          const auto found = silences_us.find(run.source);
+          return found == silences_us.end() ? std::optional(kSilence_us) : found->second;
+        };
+        if (const auto marked = store.mark_crashed(now_us(), silence_of); !marked) {
           warn("silent runs are not marked: {}", marked.error().message);
         }
         if (const auto emptied = empty_trash(api, now_us() - api.trash_days * kDay_us); !emptied) {

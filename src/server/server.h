@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,6 +41,9 @@ struct ServerOptions {
   double requests_per_second = 0;       // AccessOptions::requests_per_second
   std::int64_t trash_days = 30;         // how long deleted runs can be restored
   std::string admin_password = {};  // of the first user, with Users; empty: only a token is made
+  // How long a run may give no sign of life until it counts as crashed, by its source where the
+  // tool's clients have a time of their own; nothing: for ever.
+  std::map<std::string, std::optional<std::int64_t>> silences_us = {};
   // Other tools' languages: each adds its routes.
   std::vector<std::function<void(Router&, const Api&)>> dialects = {};
 };

@@ -1,5 +1,7 @@
 #include "store/artifacts.h"
 
+#include <algorithm>
+#include <iterator>
 #include <mutex>
 #include <set>
 #include <string>
@@ -11,27 +13,25 @@
 #include <nlohmann/json.hpp>
 
 #include "core/units.h"
-#include "store/blob_references.h"
-#include "store/database.h"
 #include "store/internal/artifact_draft.h"
 #include "store/internal/artifact_rows.h"
+#include "store/internal/blob_references.h"
+#include "store/internal/tables.h"
 
 namespace kedge::store {
 namespace {
 
 // How many bytes of the draft the project does not hold yet.
 Result<std::uint64_t> count_new_bytes(Store& store, const ArtifactDraft& draft) {
-  std::uint64_t bytes = 0;
-  KEDGE_TRY(store.read([&](Database& database) -> Result<void> {
-    bytes = 0;
+  return Tables(store).read([&](Database& database) -> Result<std::uint64_t> {
+    std::uint64_t bytes = 0;
     for (const ArtifactFile& file : draft.files) {
       const bool is_held = !file.reference.empty() ||
                            KEDGE_TRY(is_blob_referred(database, file.digest, draft.project));
       bytes += is_held ? 0 : file.size;
     }
-    return {};
-  }));
-  return bytes;
+    return bytes;
+  });
 }
 
 Result<std::vector<std::string>> find_missing(Store& store, BlobStore& blobs,
@@ -46,10 +46,8 @@ Result<std::vector<std::string>> find_missing(Store& store, BlobStore& blobs,
   for (const std::string& digest : wanted) {
     bool is_there = KEDGE_TRY(blobs.find_size(digest)).has_value();
     if (is_there && !draft.blobs_of.empty()) {
-      KEDGE_TRY(store.read([&](Database& database) -> Result<void> {
-        is_there = KEDGE_TRY(is_blob_referred(database, digest, draft.blobs_of));
-        return {};
-      }));
+      is_there = KEDGE_TRY(Tables(store).read(
+          [&](Database& database) { return is_blob_referred(database, digest, draft.blobs_of); }));
     }
     if (!is_there) {
       missing.push_back(digest);
@@ -65,14 +63,12 @@ Result<std::int64_t> find_or_add_artifact(Database& database, const ArtifactDraf
       "INSERT INTO artifacts (project, name, type, description, created_us, next_version)"
       " VALUES ($1, $2, $3, $4, $5, 0) ON CONFLICT (project, name) DO NOTHING",
       {draft.project, draft.name, draft.type, draft.description, now_us}));
-  std::int64_t id = 0;
-  std::string type;
-  KEDGE_TRY(database.query("SELECT id, type FROM artifacts WHERE project = $1 AND name = $2",
-                           {draft.project, draft.name}, [&](const SqlRow& row) -> Result<void> {
-                             id = row.integer(0);
-                             type = row.string(1);
-                             return {};
-                           }));
+  const auto [id, type] =
+      KEDGE_TRY(
+          database.find("SELECT id, type FROM artifacts WHERE project = $1 AND name = $2",
+                        {draft.project, draft.name},
+                        [](const SqlRow& row) { return std::pair(row.integer(0), row.string(1)); }))
+          .value();
   if (type != draft.type) {
     return fail(
         ErrorKind::Usage,
@@ -117,121 +113,107 @@ Result<void> move_artifact_alias(Database& database, std::int64_t version,
       {version, alias});
 }
 
+// The versions that such a query names, in its order.
+Result<std::vector<ArtifactVersion>> find_versions(Database& database, std::string_view query,
+                                                   const RunKey& run) {
+  const auto names = KEDGE_TRY(database.list(query, {run.id, run.project}, [](const SqlRow& row) {
+    return std::tuple(row.string(0), row.string(1), std::to_string(row.integer(2)));
+  }));
+  std::vector<ArtifactVersion> versions;
+  for (const auto& [project, name, version] : names) {
+    versions.push_back(KEDGE_TRY(find_version(database, project, name, version)).version);
+  }
+  return versions;
+}
+
+// One change of a version that is there; NotFound when it is not.
+template <typename Change>
+Result<void> change_version(Store& store, const ArtifactVersion& version, const Change& change) {
+  return Tables(store).change([&](Database& database) -> Result<void> {
+    const StoredVersion stored = KEDGE_TRY(
+        find_version(database, version.project, version.name, std::to_string(version.version)));
+    return change(database, stored.id);
+  });
+}
+
 }  // namespace
 
 Result<std::vector<Artifact>> Artifacts::list(const std::string& project,
                                               const std::string& type) const {
-  std::vector<Artifact> found;
-  KEDGE_TRY(store_.read([&](Database& database) {
-    found.clear();
-    return database.query(
-        "SELECT a.project, a.name, a.type, a.description, COUNT(v.id), MAX(v.version),"
-        " COALESCE(SUM(v.size), 0), a.created_us, COALESCE(MAX(v.created_us), a.created_us)"
-        " FROM artifacts a LEFT JOIN artifact_versions v ON v.artifact = a.id"
-        " WHERE a.project = $1 AND ($2 = '' OR a.type = $2) GROUP BY a.id ORDER BY a.name",
-        {project, type}, [&](const SqlRow& row) -> Result<void> {
-          found.push_back({.project = row.string(0),
-                           .name = row.string(1),
-                           .type = row.string(2),
-                           .description = row.string(3),
-                           .version_count = static_cast<std::size_t>(row.integer(4)),
-                           .latest = row.is_null(5) ? std::nullopt : std::optional(row.integer(5)),
-                           .size = static_cast<std::uint64_t>(row.integer(6)),
-                           .created_us = row.integer(7),
-                           .changed_us = row.integer(8)});
-          return {};
-        });
-  }));
-  return found;
+  return Tables(store_).list(
+      "SELECT a.project, a.name, a.type, a.description, COUNT(v.id), MAX(v.version),"
+      " COALESCE(SUM(v.size), 0), a.created_us, COALESCE(MAX(v.created_us), a.created_us)"
+      " FROM artifacts a LEFT JOIN artifact_versions v ON v.artifact = a.id"
+      " WHERE a.project = $1 AND ($2 = '' OR a.type = $2) GROUP BY a.id ORDER BY a.name",
+      {project, type}, [](const SqlRow& row) {
+        return Artifact{.project = row.string(0),
+                        .name = row.string(1),
+                        .type = row.string(2),
+                        .description = row.string(3),
+                        .version_count = row.count(4),
+                        .latest = row.optional(5),
+                        .size = row.count(6),
+                        .created_us = row.integer(7),
+                        .changed_us = row.integer(8)};
+      });
 }
 
 Result<std::vector<ArtifactVersion>> Artifacts::versions(const std::string& project,
                                                          const std::string& name) const {
   std::vector<ArtifactVersion> found;
-  KEDGE_TRY(store_.read([&](Database& database) -> Result<void> {
-    found.clear();
-    for (StoredVersion& stored : KEDGE_TRY(read_versions(database, project, name))) {
-      found.push_back(std::move(stored.version));
-    }
-    return {};
-  }));
+  for (StoredVersion& stored : KEDGE_TRY(Tables(store_).read(
+           [&](Database& database) { return read_versions(database, project, name); }))) {
+    found.push_back(std::move(stored.version));
+  }
   return found;
 }
 
 Result<ArtifactVersion> Artifacts::find(const std::string& project, const std::string& name,
                                         const std::string& word) const {
-  ArtifactVersion version;
-  KEDGE_TRY(store_.read([&](Database& database) -> Result<void> {
-    version = KEDGE_TRY(find_version(database, project, name, word)).version;
-    return {};
-  }));
-  return version;
+  return KEDGE_TRY(Tables(store_).read([&](Database& database) {
+           return find_version(database, project, name, word);
+         }))
+      .version;
 }
 
 Result<std::vector<ArtifactFile>> Artifacts::files(const ArtifactVersion& version) const {
-  std::vector<ArtifactFile> found;
-  KEDGE_TRY(store_.read([&](Database& database) {
-    found.clear();
-    return database.query(
-        "SELECT f.path, f.digest, f.size, f.reference FROM artifact_files f"
-        " JOIN artifact_versions v ON v.id = f.version JOIN artifacts a ON a.id = v.artifact"
-        " WHERE a.project = $1 AND a.name = $2 AND v.version = $3 ORDER BY f.path",
-        {version.project, version.name, version.version}, [&](const SqlRow& row) -> Result<void> {
-          found.push_back({.path = row.string(0),
-                           .digest = row.string(1),
-                           .size = static_cast<std::uint64_t>(row.integer(2)),
-                           .reference = row.string(3)});
-          return {};
-        });
-  }));
-  return found;
+  return Tables(store_).list(
+      "SELECT f.path, f.digest, f.size, f.reference FROM artifact_files f"
+      " JOIN artifact_versions v ON v.id = f.version JOIN artifacts a ON a.id = v.artifact"
+      " WHERE a.project = $1 AND a.name = $2 AND v.version = $3 ORDER BY f.path",
+      {version.project, version.name, version.version}, [](const SqlRow& row) {
+        return ArtifactFile{.path = row.string(0),
+                            .digest = row.string(1),
+                            .size = row.count(2),
+                            .reference = row.string(3)};
+      });
 }
 
 Result<std::vector<RunKey>> Artifacts::users(const ArtifactVersion& version) const {
-  std::vector<RunKey> found;
-  KEDGE_TRY(store_.read([&](Database& database) {
-    found.clear();
-    return database.query(
-        "SELECT u.project, u.run_id FROM artifact_uses u"
-        " JOIN artifact_versions v ON v.id = u.version JOIN artifacts a ON a.id = v.artifact"
-        " WHERE a.project = $1 AND a.name = $2 AND v.version = $3 ORDER BY u.time_us, u.run_id",
-        {version.project, version.name, version.version}, [&](const SqlRow& row) -> Result<void> {
-          found.push_back({.project = row.string(0), .id = row.string(1)});
-          return {};
-        });
-  }));
-  return found;
+  return Tables(store_).list(
+      "SELECT u.project, u.run_id FROM artifact_uses u"
+      " JOIN artifact_versions v ON v.id = u.version JOIN artifacts a ON a.id = v.artifact"
+      " WHERE a.project = $1 AND a.name = $2 AND v.version = $3 ORDER BY u.time_us, u.run_id",
+      {version.project, version.name, version.version},
+      [](const SqlRow& row) { return RunKey{.project = row.string(0), .id = row.string(1)}; });
 }
 
 Result<RunArtifacts> Artifacts::of_run(const RunKey& run) const {
-  const auto read = [&](Database& database,
-                        std::string_view which) -> Result<std::vector<ArtifactVersion>> {
-    std::vector<std::tuple<std::string, std::string, std::string>> names;
-    KEDGE_TRY(database.query(which, {run.id, run.project}, [&](const SqlRow& row) -> Result<void> {
-      names.emplace_back(row.string(0), row.string(1), std::to_string(row.integer(2)));
-      return {};
-    }));
-    std::vector<ArtifactVersion> versions;
-    for (const auto& [project, name, version] : names) {
-      versions.push_back(KEDGE_TRY(find_version(database, project, name, version)).version);
-    }
-    return versions;
-  };
-  RunArtifacts found;
-  KEDGE_TRY(store_.read([&](Database& database) -> Result<void> {
-    found.made = KEDGE_TRY(
-        read(database,
-             "SELECT a.project, a.name, v.version FROM artifact_versions v"
-             " JOIN artifacts a ON a.id = v.artifact WHERE v.made_by = $1 AND v.made_in = $2"
-             " ORDER BY v.id"));
-    found.used = KEDGE_TRY(
-        read(database,
-             "SELECT a.project, a.name, v.version FROM artifact_uses u"
-             " JOIN artifact_versions v ON v.id = u.version JOIN artifacts a ON a.id = v.artifact"
-             " WHERE u.run_id = $1 AND u.project = $2 ORDER BY u.time_us, v.id"));
-    return {};
-  }));
-  return found;
+  return Tables(store_).read([&](Database& database) -> Result<RunArtifacts> {
+    return RunArtifacts{
+        .made = KEDGE_TRY(find_versions(
+            database,
+            "SELECT a.project, a.name, v.version FROM artifact_versions v"
+            " JOIN artifacts a ON a.id = v.artifact WHERE v.made_by = $1 AND v.made_in = $2"
+            " ORDER BY v.id",
+            run)),
+        .used = KEDGE_TRY(find_versions(
+            database,
+            "SELECT a.project, a.name, v.version FROM artifact_uses u"
+            " JOIN artifact_versions v ON v.id = u.version JOIN artifacts a ON a.id = v.artifact"
+            " WHERE u.run_id = $1 AND u.project = $2 ORDER BY u.time_us, v.id",
+            run))};
+  });
 }
 
 Result<CommitAnswer> Artifacts::commit(const ArtifactDraft& draft, std::int64_t now_us) {
@@ -244,7 +226,7 @@ Result<CommitAnswer> Artifacts::commit(const ArtifactDraft& draft, std::int64_t 
   if (project_quota_ > 0) {
     KEDGE_TRY(check_quota(draft.project, KEDGE_TRY(count_new_bytes(store_, draft))));
   }
-  KEDGE_TRY(store_.change([&](Database& database) -> Result<void> {
+  KEDGE_TRY(Tables(store_).change([&](Database& database) -> Result<void> {
     const std::int64_t artifact = KEDGE_TRY(find_or_add_artifact(database, draft, now_us));
     const auto newest = find_version(database, draft.project, draft.name, "latest");
     std::int64_t id = 0;
@@ -267,93 +249,76 @@ Result<CommitAnswer> Artifacts::commit(const ArtifactDraft& draft, std::int64_t 
 
 Result<void> Artifacts::use(const ArtifactVersion& version, const RunKey& run,
                             std::int64_t now_us) {
-  return store_.change([&](Database& database) -> Result<void> {
-    const StoredVersion stored = KEDGE_TRY(
-        find_version(database, version.project, version.name, std::to_string(version.version)));
+  return change_version(store_, version, [&](Database& database, std::int64_t row) {
     return database.run(
         "INSERT INTO artifact_uses (version, project, run_id, time_us) VALUES ($1, $2, $3, $4)"
         " ON CONFLICT (version, project, run_id) DO NOTHING",
-        {stored.id, run.project, run.id, now_us});
+        {row, run.project, run.id, now_us});
   });
 }
 
 Result<void> Artifacts::set_alias(const ArtifactVersion& version, const std::string& alias) {
   KEDGE_TRY(check_alias(alias));
-  return store_.change([&](Database& database) -> Result<void> {
-    const StoredVersion stored = KEDGE_TRY(
-        find_version(database, version.project, version.name, std::to_string(version.version)));
-    return move_artifact_alias(database, stored.id, alias);
+  return change_version(store_, version, [&](Database& database, std::int64_t row) {
+    return move_artifact_alias(database, row, alias);
   });
 }
 
 Result<bool> Artifacts::remove_alias(const std::string& project, const std::string& name,
                                      const std::string& alias) {
-  bool is_removed = false;
-  KEDGE_TRY(store_.change([&](Database& database) -> Result<void> {
-    constexpr std::string_view kWhich =
-        " FROM artifact_aliases WHERE alias = $3 AND artifact IN"
-        " (SELECT id FROM artifacts WHERE project = $1 AND name = $2)";
-    is_removed = KEDGE_TRY(database.query_integer(fmt::format("SELECT COUNT(*){}", kWhich),
-                                                  {project, name, alias})) > 0;
-    return database.run(fmt::format("DELETE{}", kWhich), {project, name, alias});
-  }));
-  return is_removed;
+  return Tables(store_).change([&](Database& database) -> Result<bool> {
+    return KEDGE_TRY(database.find("DELETE FROM artifact_aliases WHERE alias = $3 AND artifact IN"
+                                   " (SELECT id FROM artifacts WHERE project = $1 AND name = $2)"
+                                   " RETURNING alias",
+                                   {project, name, alias}, first_text))
+        .has_value();
+  });
 }
 
 Result<void> Artifacts::set_metadata(const ArtifactVersion& version,
                                      const nlohmann::json& metadata) {
-  return store_.change([&](Database& database) -> Result<void> {
-    const StoredVersion stored = KEDGE_TRY(
-        find_version(database, version.project, version.name, std::to_string(version.version)));
+  return change_version(store_, version, [&](Database& database, std::int64_t row) {
     return database.run("UPDATE artifact_versions SET metadata = $2 WHERE id = $1",
-                        {stored.id, metadata.dump()});
+                        {row, metadata.dump()});
   });
 }
 
 Result<void> Artifacts::set_description(const ArtifactVersion& version,
                                         const std::string& description) {
-  return store_.change([&](Database& database) -> Result<void> {
-    const StoredVersion stored = KEDGE_TRY(
-        find_version(database, version.project, version.name, std::to_string(version.version)));
+  return change_version(store_, version, [&](Database& database, std::int64_t row) {
     return database.run("UPDATE artifact_versions SET description = $2 WHERE id = $1",
-                        {stored.id, description});
+                        {row, description});
   });
 }
 
 Result<std::uint64_t> Artifacts::remove(const ArtifactVersion& version) {
   std::vector<std::string> digests;
-  KEDGE_TRY(store_.change([&](Database& database) -> Result<void> {
-    digests.clear();
-    const StoredVersion stored = KEDGE_TRY(
-        find_version(database, version.project, version.name, std::to_string(version.version)));
-    KEDGE_TRY(database.query(
-        "SELECT DISTINCT digest FROM artifact_files WHERE version = $1 AND reference = ''",
-        {stored.id}, [&](const SqlRow& row) -> Result<void> {
-          digests.push_back(row.string(0));
-          return {};
-        }));
-    for (std::string& digest :
-         KEDGE_TRY(forget_drafts(database, "project = $1 AND name = $2 AND version = $3",
-                                 {version.project, version.name, version.version}))) {
-      digests.push_back(std::move(digest));
-    }
-    return database.run("DELETE FROM artifact_versions WHERE id = $1", {stored.id});
-  }));
+  KEDGE_TRY(
+      change_version(store_, version, [&](Database& database, std::int64_t row) -> Result<void> {
+        digests = KEDGE_TRY(database.list(
+            "SELECT DISTINCT digest FROM artifact_files WHERE version = $1 AND reference = ''",
+            {row}, first_text));
+        std::ranges::move(
+            KEDGE_TRY(forget_drafts(database, "project = $1 AND name = $2 AND version = $3",
+                                    {version.project, version.name, version.version})),
+            std::back_inserter(digests));
+        return database.run("DELETE FROM artifact_versions WHERE id = $1", {row});
+      }));
   return free_unused(digests);
 }
 
 Result<std::uint64_t> Artifacts::free_unused(const std::vector<std::string>& digests) {
   const std::unique_lock alone(freeing_);
-  std::vector<std::string> unused;
-  KEDGE_TRY(store_.read([&](Database& database) -> Result<void> {
-    unused.clear();
-    for (const std::string& digest : digests) {
-      if (!KEDGE_TRY(is_blob_referred(database, digest))) {
-        unused.push_back(digest);
-      }
-    }
-    return {};
-  }));
+  const auto unused =
+      KEDGE_TRY(Tables(store_).read([&](Database& database) -> Result<std::vector<std::string>> {
+        std::vector<std::string> found;
+        for (const std::string& digest : digests) {
+          if (!KEDGE_TRY(is_blob_referred(database, digest))) {
+            found.push_back(digest);
+          }
+        }
+        return found;
+      }));
   std::uint64_t freed_bytes = 0;
   for (const std::string& digest : unused) {
     const auto size = KEDGE_TRY(blobs_.find_size(digest));
@@ -370,10 +335,8 @@ Result<void> Artifacts::check_quota(const std::string& project, std::uint64_t mo
   const auto known = usage_.find(project);
   if (known == usage_.end() || known->second + more > project_quota_) {
     // Something may have been deleted, or sent twice.
-    KEDGE_TRY(store_.read([&](Database& database) -> Result<void> {
-      usage_[project] = KEDGE_TRY(sum_referred_bytes(database, project));
-      return {};
-    }));
+    usage_[project] = KEDGE_TRY(Tables(store_).read(
+        [&](Database& database) { return sum_referred_bytes(database, project); }));
   }
   std::uint64_t& held = usage_[project];
   if (held + more > project_quota_) {

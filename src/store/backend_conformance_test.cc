@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/result.h"
+#include "store/internal/tables.h"
 #include "store/store.h"
 #include "store/test_backend.h"
 
@@ -261,9 +262,10 @@ TEST_P(BackendTest, silent_runs_are_crashed_until_they_speak_again) {
   const RunKey quiet = make_run("quiet");
   const RunKey alive = make_run("alive");
   const RunKey done = make_run("done", {.state = RunState::Finished});
+  const auto a_minute = [](const RunFacts&) { return std::optional(60 * kSecond); };
   ASSERT_TRUE(store_->heartbeat(alive, kNow + 50 * kSecond));
-  EXPECT_THAT(*store_->mark_crashed(kNow + 59 * kSecond), IsEmpty());
-  EXPECT_THAT(*store_->mark_crashed(kNow + 61 * kSecond), ElementsAre(quiet));
+  EXPECT_THAT(*store_->mark_crashed(kNow + 59 * kSecond, a_minute), IsEmpty());
+  EXPECT_THAT(*store_->mark_crashed(kNow + 61 * kSecond, a_minute), ElementsAre(quiet));
   EXPECT_EQ(store_->find_facts(quiet)->state, RunState::Crashed);
   EXPECT_EQ(store_->find_facts(quiet)->ended_us, kNow);
   EXPECT_EQ(store_->find_facts(alive)->state, RunState::Running);
@@ -273,8 +275,8 @@ TEST_P(BackendTest, silent_runs_are_crashed_until_they_speak_again) {
   EXPECT_EQ(store_->find_facts(quiet)->ended_us, 0);
   // While no server ran, nobody could speak.
   reopen(kNow + 1000 * kSecond);
-  EXPECT_THAT(*store_->mark_crashed(kNow + 1059 * kSecond), IsEmpty());
-  EXPECT_THAT(*store_->mark_crashed(kNow + 1061 * kSecond), SizeIs(2));
+  EXPECT_THAT(*store_->mark_crashed(kNow + 1059 * kSecond, a_minute), IsEmpty());
+  EXPECT_THAT(*store_->mark_crashed(kNow + 1061 * kSecond, a_minute), SizeIs(2));
 }
 
 TEST_P(BackendTest, changes_are_told_after_the_commit) {
@@ -371,7 +373,8 @@ TEST_P(BackendTest, a_refused_change_leaves_the_others_of_its_commit) {
   }
   EXPECT_EQ(refused, 5);
   EXPECT_THAT(values_of(key, "x"), SizeIs(45));
-  EXPECT_FALSE(store_->change([](Database& database) { return database.run("NO SUCH SQL"); }));
+  EXPECT_FALSE(
+      Tables(*store_).change([](Database& database) { return database.run("NO SUCH SQL"); }));
   EXPECT_TRUE(store_->log(key, {{"x", 100, 1}}, kNow));
 }
 

@@ -9,9 +9,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "store/artifact_drafts.h"
+#include "store/dialect/artifact_drafts.h"
+#include "store/dialect/portfolios.h"
 #include "store/hosted_sweeps.h"
-#include "store/portfolios.h"
 #include "store/test_backend.h"
 
 namespace kedge::store {
@@ -55,6 +55,25 @@ class CollectionsTest : public BackendTest {
 };
 
 KEDGE_EACH_BACKEND(CollectionsTest);
+
+TEST_P(CollectionsTest, what_lies_beside_runs_follows_a_project_to_its_new_name) {
+  make_version("net", "one");
+  Portfolios portfolios(*store_);
+  const ArtifactVersion version = artifacts_->find("p", "net", "v0").value();
+  ASSERT_TRUE(portfolios.link({.project = "p", .name = "best"}, version, {}, kNow));
+  ASSERT_TRUE(portfolios.change_tags("p", "best", {"chosen"}, {}));
+  ASSERT_TRUE(HostedSweeps(*store_).create({.project = "p", .name = "abcdefgh"}, kNow));
+  const auto project = store_->create_project({.name = "p"}, kNow);
+  ASSERT_TRUE(project) << project.error().message;
+  ASSERT_TRUE(store_->patch_project(project->id, {.name = "q"}, kNow));
+
+  const ArtifactVersion moved = artifacts_->find("q", "net", "v0").value();
+  ASSERT_TRUE(drafts().find_version(moved).value());
+  EXPECT_EQ(drafts().find_version(moved).value()->project, "q");
+  ASSERT_TRUE(portfolios.find("q", "best").value());
+  EXPECT_THAT(portfolios.tags("q", "best").value(), ElementsAre("chosen"));
+  EXPECT_TRUE(HostedSweeps(*store_).find("q", "abcdefgh").value());
+}
 
 TEST_P(CollectionsTest, a_draft_becomes_a_version_once) {
   const VersionDraft pending =

@@ -14,10 +14,10 @@
 #include "core/log.h"
 #include "core/redact.h"
 #include "core/result.h"
+#include "store/dialect/transcript.h"
 #include "store/internal/store_parts.h"
 #include "store/internal/text.h"
 #include "store/store.h"
-#include "store/transcript.h"
 
 namespace kedge::store {
 namespace {
@@ -75,15 +75,11 @@ struct ConsoleRow {
 
 // Newest first.
 Result<std::vector<ConsoleRow>> find_last_rows(Database& database, std::int64_t run) {
-  std::vector<ConsoleRow> rows;
-  KEDGE_TRY(database.query(
+  return database.list(
       "SELECT first_line, line_count, byte_count FROM console WHERE run = $1 "
       "ORDER BY first_line DESC LIMIT 16",
-      {run}, [&](const SqlRow& row) -> Result<void> {
-        rows.push_back({row.integer(0), row.integer(1), static_cast<std::size_t>(row.integer(2))});
-        return {};
-      }));
-  return rows;
+      {run},
+      [](const SqlRow& row) { return ConsoleRow{row.integer(0), row.integer(1), row.count(2)}; });
 }
 
 // The lines of a row, which is no more.
@@ -223,9 +219,8 @@ Result<Console> Store::read_console(const RunKey& key, std::uint64_t from,
     return database.query(
         "SELECT first_line, data FROM console WHERE run = $1 AND first_line < $3 "
         "AND first_line + line_count > $2 ORDER BY first_line",
-        {entry->row, begin, end}, [&](const SqlRow& row) {
-          return read_lines(row.blob(1), static_cast<std::uint64_t>(row.integer(0)), add);
-        });
+        {entry->row, begin, end},
+        [&](const SqlRow& row) { return read_lines(row.blob(1), row.count(0), add); });
   }));
   return console;
 }

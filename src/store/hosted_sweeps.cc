@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "store/internal/first_of.h"
+#include "store/internal/tables.h"
 #include "store/internal/text.h"
 
 namespace kedge::store {
@@ -28,7 +29,7 @@ constexpr std::string_view kSelectTrials =
 Result<std::vector<HostedSweep>> read_sweeps(const Store& store, std::string_view condition,
                                              std::initializer_list<SqlValue> values) {
   std::vector<HostedSweep> found;
-  KEDGE_TRY(store.read([&](Database& database) {
+  KEDGE_TRY(Tables(store).read([&](Database& database) {
     found.clear();
     return database.query(
         fmt::format("{}{} ORDER BY id DESC", kSelectSweep, condition), values,
@@ -53,7 +54,7 @@ Result<std::vector<HostedSweep>> read_sweeps(const Store& store, std::string_vie
 Result<std::vector<SweepAgent>> read_agents(const Store& store, std::string_view condition,
                                             std::int64_t value) {
   std::vector<SweepAgent> found;
-  KEDGE_TRY(store.read([&](Database& database) {
+  KEDGE_TRY(Tables(store).read([&](Database& database) {
     found.clear();
     return database.query(
         fmt::format("SELECT id, sweep, host, created_us, heartbeat_us FROM sweep_agents"
@@ -113,7 +114,7 @@ std::optional<SweepState> parse_sweep_state(std::string_view name) {
 }
 
 Result<HostedSweep> HostedSweeps::create(const HostedSweep& sweep, std::int64_t now_us) {
-  KEDGE_TRY(store_.change([&](Database& database) {
+  KEDGE_TRY(Tables(store_).change([&](Database& database) {
     return database.run(
         "INSERT INTO hosted_sweeps (project, name, display_name, description, config, state,"
         " created_us, changed_us, facts, reason) VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $8, $9)",
@@ -127,7 +128,7 @@ Result<HostedSweep> HostedSweeps::create(const HostedSweep& sweep, std::int64_t 
 }
 
 Result<void> HostedSweeps::put(const HostedSweep& sweep, std::int64_t now_us) {
-  return store_.change([&](Database& database) {
+  return Tables(store_).change([&](Database& database) {
     return database.run(
         "UPDATE hosted_sweeps SET display_name = $2, description = $3, config = $4, state = $5,"
         " changed_us = $6, reason = $7 WHERE id = $1",
@@ -158,7 +159,7 @@ Result<SweepAgent> HostedSweeps::add_agent(std::int64_t sweep, const std::string
                                            std::int64_t now_us) {
   SweepAgent agent{
       .id = 0, .sweep = sweep, .host = host, .created_us = now_us, .heartbeat_us = now_us};
-  KEDGE_TRY(store_.change([&](Database& database) {
+  KEDGE_TRY(Tables(store_).change([&](Database& database) {
     return database.query(
         "INSERT INTO sweep_agents (sweep, host, created_us, heartbeat_us)"
         " VALUES ($1, $2, $3, $3) RETURNING id",
@@ -179,14 +180,14 @@ Result<std::vector<SweepAgent>> HostedSweeps::list_agents(std::int64_t sweep) co
 }
 
 Result<void> HostedSweeps::note_agent(std::int64_t id, std::int64_t now_us) {
-  return store_.change([&](Database& database) {
+  return Tables(store_).change([&](Database& database) {
     return database.run("UPDATE sweep_agents SET heartbeat_us = $2 WHERE id = $1", {id, now_us});
   });
 }
 
 Result<std::vector<SweepTrial>> HostedSweeps::list_trials(std::int64_t sweep) const {
   std::vector<SweepTrial> found;
-  KEDGE_TRY(store_.read([&](Database& database) {
+  KEDGE_TRY(Tables(store_).read([&](Database& database) {
     found.clear();
     return read_trials(database, "sweep = $1 ORDER BY number", {sweep}, found);
   }));
@@ -196,7 +197,7 @@ Result<std::vector<SweepTrial>> HostedSweeps::list_trials(std::int64_t sweep) co
 Result<std::optional<SweepTrial>> HostedSweeps::find_trial(std::int64_t sweep,
                                                            std::int64_t number) const {
   std::vector<SweepTrial> found;
-  KEDGE_TRY(store_.read([&](Database& database) {
+  KEDGE_TRY(Tables(store_).read([&](Database& database) {
     found.clear();
     return read_trials(database, "sweep = $1 AND number = $2", {sweep, number}, found);
   }));
@@ -204,7 +205,7 @@ Result<std::optional<SweepTrial>> HostedSweeps::find_trial(std::int64_t sweep,
 }
 
 Result<void> HostedSweeps::add_trial(std::int64_t sweep, const SweepTrial& trial) {
-  return store_.change([&](Database& database) {
+  return Tables(store_).change([&](Database& database) {
     return database.run(
         "INSERT INTO sweep_trials (sweep, number, run_id, agent, trial_values, holder, attempts,"
         " failures, is_paused, began_us, spent_us, result, ended_by, curve)"
@@ -217,7 +218,7 @@ Result<void> HostedSweeps::add_trial(std::int64_t sweep, const SweepTrial& trial
 
 Result<void> HostedSweeps::edit_trial(std::int64_t sweep, std::int64_t number,
                                       const std::function<Result<void>(SweepTrial&)>& edit) {
-  return store_.change([&](Database& database) -> Result<void> {
+  return Tables(store_).change([&](Database& database) -> Result<void> {
     std::vector<SweepTrial> found;
     KEDGE_TRY(read_trials(database, "sweep = $1 AND number = $2", {sweep, number}, found));
     if (found.empty()) {

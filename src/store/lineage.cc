@@ -3,7 +3,7 @@
 #include <tuple>
 
 #include "store/artifacts.h"
-#include "store/database.h"
+#include "store/internal/tables.h"
 
 namespace kedge::store {
 namespace {
@@ -102,12 +102,7 @@ class Walk {
 }  // namespace
 
 Result<Lineage> Artifacts::lineage(const LineageNode& start, std::size_t limit) const {
-  Lineage lineage;
-  KEDGE_TRY(store_.read([&](Database& database) -> Result<void> {
-    lineage = KEDGE_TRY(Walk(database, limit).from(start));
-    return {};
-  }));
-  return lineage;
+  return Tables(store_).read([&](Database& database) { return Walk(database, limit).from(start); });
 }
 
 }  // namespace kedge::store

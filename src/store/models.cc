@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/nearest.h"
-#include "store/database.h"
+#include "store/internal/tables.h"
 
 namespace kedge::store {
 namespace {
@@ -67,12 +67,8 @@ void add_model_aliases(const RegisteredModel& model, ModelVersion& version) {
 
 // Without its versions.
 Result<RegisteredModel> load_model(Database& database, const std::string& name) {
-  std::optional<RegisteredModel> found;
-  KEDGE_TRY(database.query(fmt::format("{} WHERE name = $1", kSelectModel), {name},
-                           [&](const SqlRow& row) -> Result<void> {
-                             found = read_model(row);
-                             return {};
-                           }));
+  auto found =
+      KEDGE_TRY(database.find(fmt::format("{} WHERE name = $1", kSelectModel), {name}, read_model));
   if (!found) {
     return fail(ErrorKind::NotFound, fmt::format("no registered model '{}'", name));
   }
@@ -82,12 +78,9 @@ Result<RegisteredModel> load_model(Database& database, const std::string& name) 
 Result<ModelVersion> load_version(Database& database, const std::string& name,
                                   std::int64_t version) {
   const RegisteredModel model = KEDGE_TRY(load_model(database, name));
-  std::optional<ModelVersion> found;
-  KEDGE_TRY(database.query(fmt::format("{} WHERE model = $1 AND version = $2", kSelectVersion),
-                           {name, version}, [&](const SqlRow& row) -> Result<void> {
-                             found = read_model_version(row);
-                             return {};
-                           }));
+  auto found =
+      KEDGE_TRY(database.find(fmt::format("{} WHERE model = $1 AND version = $2", kSelectVersion),
+                              {name, version}, read_model_version));
   if (!found) {
     return fail(ErrorKind::NotFound, fmt::format("model '{}' has no version {}", name, version));
   }
@@ -120,46 +113,38 @@ Result<void> check_name(const std::string& name) {
 }  // namespace
 
 Result<std::vector<RegisteredModel>> Models::list() const {
-  std::vector<RegisteredModel> models;
-  KEDGE_TRY(store_.read([&](Database& database) -> Result<void> {
-    models.clear();
-    KEDGE_TRY(database.query(fmt::format("{} ORDER BY name", kSelectModel), {},
-                             [&](const SqlRow& row) -> Result<void> {
-                               models.push_back(read_model(row));
-                               return {};
-                             }));
-    return database.query(fmt::format("{} ORDER BY model, version DESC", kSelectVersion), {},
-                          [&](const SqlRow& row) -> Result<void> {
-                            ModelVersion version = read_model_version(row);
-                            const auto owner =
-                                std::ranges::find(models, version.model, &RegisteredModel::name);
-                            if (owner != models.end()) {
-                              add_model_aliases(*owner, version);
-                              owner->versions.push_back(std::move(version));
-                            }
-                            return {};
-                          });
-  }));
-  return models;
+  return Tables(store_).read([](Database& database) -> Result<std::vector<RegisteredModel>> {
+    auto models =
+        KEDGE_TRY(database.list(fmt::format("{} ORDER BY name", kSelectModel), {}, read_model));
+    for (ModelVersion& version :
+         KEDGE_TRY(database.list(fmt::format("{} ORDER BY model, version DESC", kSelectVersion), {},
+                                 read_model_version))) {
+      const auto owner = std::ranges::find(models, version.model, &RegisteredModel::name);
+      if (owner != models.end()) {
+        add_model_aliases(*owner, version);
+        owner->versions.push_back(std::move(version));
+      }
+    }
+    return models;
+  });
 }
 
 Result<RegisteredModel> Models::find(const std::string& name) const {
-  RegisteredModel model;
-  KEDGE_TRY(store_.read([&](Database& database) -> Result<void> {
-    model = KEDGE_TRY(load_model(database, name));
-    return database.query(fmt::format("{} WHERE model = $1 ORDER BY version DESC", kSelectVersion),
-                          {name}, [&](const SqlRow& row) -> Result<void> {
-                            model.versions.push_back(read_model_version(row));
-                            add_model_aliases(model, model.versions.back());
-                            return {};
-                          });
-  }));
-  return model;
+  return Tables(store_).read([&](Database& database) -> Result<RegisteredModel> {
+    RegisteredModel model = KEDGE_TRY(load_model(database, name));
+    model.versions = KEDGE_TRY(
+        database.list(fmt::format("{} WHERE model = $1 ORDER BY version DESC", kSelectVersion),
+                      {name}, read_model_version));
+    for (ModelVersion& version : model.versions) {
+      add_model_aliases(model, version);
+    }
+    return model;
+  });
 }
 
 Result<void> Models::create(const RegisteredModel& model, std::int64_t now_us) {
   KEDGE_TRY(check_name(model.name));
-  return store_.change([&](Database& database) -> Result<void> {
+  return Tables(store_).change([&](Database& database) -> Result<void> {
     if (load_model(database, model.name)) {
       return fail(ErrorKind::Usage, fmt::format("there is a model '{}' already", model.name));
     }
@@ -171,7 +156,7 @@ Result<void> Models::create(const RegisteredModel& model, std::int64_t now_us) {
 }
 
 Result<void> Models::patch(const std::string& name, const ModelPatch& patch, std::int64_t now_us) {
-  return store_.change([&](Database& database) -> Result<void> {
+  return Tables(store_).change([&](Database& database) -> Result<void> {
     RegisteredModel model = KEDGE_TRY(load_model(database, name));
     apply_tags(patch, model.tags);
     return database.run(
@@ -183,7 +168,7 @@ Result<void> Models::patch(const std::string& name, const ModelPatch& patch, std
 
 Result<void> Models::rename(const std::string& name, const std::string& to, std::int64_t now_us) {
   KEDGE_TRY(check_name(to));
-  return store_.change([&](Database& database) -> Result<void> {
+  return Tables(store_).change([&](Database& database) -> Result<void> {
     KEDGE_TRY(load_model(database, name));
     if (load_model(database, to)) {
       return fail(ErrorKind::Usage, fmt::format("there is a model '{}' already", to));
@@ -194,15 +179,14 @@ Result<void> Models::rename(const std::string& name, const std::string& to, std:
 }
 
 Result<void> Models::remove(const std::string& name) {
-  return store_.change([&](Database& database) -> Result<void> {
+  return Tables(store_).change([&](Database& database) -> Result<void> {
     KEDGE_TRY(load_model(database, name));
     return database.run("DELETE FROM models WHERE name = $1", {name});
   });
 }
 
 Result<ModelVersion> Models::add_version(const ModelVersion& draft, std::int64_t now_us) {
-  ModelVersion version;
-  KEDGE_TRY(store_.change([&](Database& database) -> Result<void> {
+  return Tables(store_).change([&](Database& database) -> Result<ModelVersion> {
     KEDGE_TRY(load_model(database, draft.model));
     const std::int64_t number = KEDGE_TRY(
         database.query_integer("SELECT next_version FROM models WHERE name = $1", {draft.model}));
@@ -216,19 +200,13 @@ Result<ModelVersion> Models::add_version(const ModelVersion& draft, std::int64_t
         {draft.model, number, draft.source, draft.run_id, draft.description,
          nlohmann::json(draft.tags).dump(), draft.user, now_us, draft.run_link, draft.model_id,
          draft.location}));
-    version = KEDGE_TRY(load_version(database, draft.model, number));
-    return {};
-  }));
-  return version;
+    return load_version(database, draft.model, number);
+  });
 }
 
 Result<ModelVersion> Models::find_version(const std::string& model, std::int64_t version) const {
-  ModelVersion found;
-  KEDGE_TRY(store_.read([&](Database& database) -> Result<void> {
-    found = KEDGE_TRY(load_version(database, model, version));
-    return {};
-  }));
-  return found;
+  return Tables(store_).read(
+      [&](Database& database) { return load_version(database, model, version); });
 }
 
 Result<void> Models::patch_version(const std::string& model, std::int64_t version,
@@ -237,7 +215,7 @@ Result<void> Models::patch_version(const std::string& model, std::int64_t versio
     return std::unexpected(unknown_name("stage", *patch.stage,
                                         std::vector<std::string>(kStages.begin(), kStages.end())));
   }
-  return store_.change([&](Database& database) -> Result<void> {
+  return Tables(store_).change([&](Database& database) -> Result<void> {
     ModelVersion found = KEDGE_TRY(load_version(database, model, version));
     apply_tags(patch, found.tags);
     return database.run(
@@ -251,7 +229,7 @@ Result<void> Models::patch_version(const std::string& model, std::int64_t versio
 Result<void> Models::move_version(const std::string& model, std::int64_t version,
                                   const std::string& stage, bool is_archiving,
                                   std::int64_t now_us) {
-  return store_.change([&](Database& database) -> Result<void> {
+  return Tables(store_).change([&](Database& database) -> Result<void> {
     KEDGE_TRY(load_version(database, model, version));
     if (is_archiving) {
       KEDGE_TRY(
@@ -268,7 +246,7 @@ Result<void> Models::move_version(const std::string& model, std::int64_t version
 
 Result<void> Models::remove_version(const std::string& model, std::int64_t version,
                                     std::int64_t now_us) {
-  return store_.change([&](Database& database) -> Result<void> {
+  return Tables(store_).change([&](Database& database) -> Result<void> {
     KEDGE_TRY(load_version(database, model, version));
     RegisteredModel owner = KEDGE_TRY(load_model(database, model));
     std::erase_if(owner.aliases, [&](const auto& alias) { return alias.second == version; });
@@ -284,7 +262,7 @@ Result<void> Models::set_alias(const std::string& model, const std::string& alia
   if (alias.empty() || alias.size() > 256) {
     return fail(ErrorKind::Usage, fmt::format("'{}' cannot be an alias", alias));
   }
-  return store_.change([&](Database& database) -> Result<void> {
+  return Tables(store_).change([&](Database& database) -> Result<void> {
     KEDGE_TRY(load_version(database, model, version));
     RegisteredModel owner = KEDGE_TRY(load_model(database, model));
     owner.aliases[alias] = version;
@@ -293,7 +271,7 @@ Result<void> Models::set_alias(const std::string& model, const std::string& alia
 }
 
 Result<void> Models::remove_alias(const std::string& model, const std::string& alias) {
-  return store_.change([&](Database& database) -> Result<void> {
+  return Tables(store_).change([&](Database& database) -> Result<void> {
     RegisteredModel owner = KEDGE_TRY(load_model(database, model));
     owner.aliases.erase(alias);
     return write_aliases(database, owner);

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/result.h"
+#include "store/internal/tables.h"
 #include "store/store.h"
 #include "store/test_backend.h"
 
@@ -87,7 +88,7 @@ TEST_P(PointsTest, points_of_many_commits_come_back_in_order) {
     EXPECT_EQ((*metrics)[1].summary.first_us, kNow);
   }
   std::int64_t chunks = 0;
-  ASSERT_TRUE(store_->read([&](Database& database) -> Result<void> {
+  ASSERT_TRUE(Tables(*store_).read([&](Database& database) -> Result<void> {
     chunks = KEDGE_TRY(database.query_integer("SELECT count(*) FROM chunks", {}));
     return {};
   }));

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "core/result.h"
-#include "store/database.h"
+#include "store/internal/database.h"
 #include "store/internal/store_parts.h"
 #include "store/internal/text.h"
 #include "store/store.h"
@@ -24,6 +24,11 @@ Result<void> rename_everywhere(Database& database, const std::string& from, cons
            {"UPDATE artifacts SET project = $2 WHERE project = $1",
             "UPDATE artifact_versions SET made_in = $2 WHERE made_in = $1",
             "UPDATE artifact_uses SET project = $2 WHERE project = $1",
+            "UPDATE artifact_drafts SET project = $2 WHERE project = $1",
+            "UPDATE artifact_drafts SET made_in = $2 WHERE made_in = $1",
+            "UPDATE portfolios SET project = $2 WHERE project = $1",
+            "UPDATE collection_tags SET project = $2 WHERE project = $1",
+            "UPDATE hosted_sweeps SET project = $2 WHERE project = $1",
             "UPDATE views SET project = $2 WHERE project = $1",
             "UPDATE grants SET project = $2 WHERE project = $1"})) {
     KEDGE_TRY(database.run(sql, {from, to}));

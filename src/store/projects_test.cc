@@ -246,13 +246,21 @@ TEST_P(ProjectsTest, a_search_knows_only_the_names_of_its_projects) {
   EXPECT_THAT(warnings("plain_loss > 1 and config.plain_rate = 1", "own"), testing::IsEmpty());
 }
 
-TEST_P(ProjectsTest, silence_means_something_else_for_clients_of_other_tools) {
+TEST_P(ProjectsTest, whoever_asks_says_how_long_a_run_may_be_silent) {
   for (const char* source : {"kedge", "wandb", "mlflow"}) {
     make_run(source, {.source = source});
   }
-  EXPECT_THAT(*store_->mark_crashed(kNow + 61 * kSecond), ElementsAre(RunKey{"mnist", "kedge"}));
-  EXPECT_THAT(*store_->mark_crashed(kNow + 301 * kSecond), ElementsAre(RunKey{"mnist", "wandb"}));
-  EXPECT_THAT(*store_->mark_crashed(kNow + 86'400 * kSecond), IsEmpty());
+  const auto silence_of = [](const RunFacts& run) {
+    return run.source == "mlflow"  ? std::nullopt
+           : run.source == "wandb" ? std::optional(300 * kSecond)
+                                   : std::optional(60 * kSecond);
+  };
+  const auto crashed_at = [&](std::int64_t seconds) {
+    return *store_->mark_crashed(kNow + seconds * kSecond, silence_of);
+  };
+  EXPECT_THAT(crashed_at(61), ElementsAre(RunKey{"mnist", "kedge"}));
+  EXPECT_THAT(crashed_at(301), ElementsAre(RunKey{"mnist", "wandb"}));
+  EXPECT_THAT(crashed_at(86'400), IsEmpty());
 }
 
 }  // namespace

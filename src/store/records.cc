@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "core/result.h"
+#include "store/internal/run_rows.h"
 #include "store/internal/store_parts.h"
+#include "store/internal/tables.h"
 #include "store/internal/text.h"
 #include "store/store.h"
 
@@ -78,10 +80,6 @@ Result<RecordAnswer> Store::read_records(const RunKey& key, const RecordQuery& q
     answer.records.push_back(KEDGE_TRY(read_record(row, bytes)));
     return {};
   };
-  const auto add_key = [&](const SqlRow& row) -> Result<void> {
-    answer.keys.push_back(row.string(0));
-    return {};
-  };
   KEDGE_TRY(impl_->read([&](Database& database) -> Result<void> {
     answer = {};
     bytes = 0;
@@ -98,30 +96,23 @@ Result<RecordAnswer> Store::read_records(const RunKey& key, const RecordQuery& q
     if (!query.offset) {
       std::ranges::reverse(answer.records);
     }
-    return database.query(
-        "SELECT DISTINCT name FROM records WHERE run = $1 AND ($2 = '' OR type = $2) "
-        "AND name <> '' ORDER BY name",
-        {entry->row, query.type}, add_key);
+    answer.keys = KEDGE_TRY(
+        database.list("SELECT DISTINCT name FROM records WHERE run = $1 AND ($2 = '' OR type = $2) "
+                      "AND name <> '' ORDER BY name",
+                      {entry->row, query.type}, first_text));
+    return {};
   }));
   return answer;
 }
 
 Result<std::vector<RecordKey>> Store::list_record_keys(const RunKey& key) const {
   const EntryPointer entry = KEDGE_TRY(impl_->find_entry(key));
-  std::vector<RecordKey> keys;
-  KEDGE_TRY(impl_->read([&](Database& database) {
-    keys.clear();
-    return database.query(
-        "SELECT type, name, COUNT(*) FROM records WHERE run = $1 AND name <> ''"
-        " GROUP BY type, name ORDER BY type, name",
-        {entry->row}, [&](const SqlRow& row) -> Result<void> {
-          keys.push_back({.type = row.string(0),
-                          .key = row.string(1),
-                          .count = static_cast<std::size_t>(row.integer(2))});
-          return {};
-        });
-  }));
-  return keys;
+  return Tables(*this).list(
+      "SELECT type, name, COUNT(*) FROM records WHERE run = $1 AND name <> ''"
+      " GROUP BY type, name ORDER BY type, name",
+      {entry->row}, [](const SqlRow& row) {
+        return RecordKey{.type = row.string(0), .key = row.string(1), .count = row.count(2)};
+      });
 }
 
 Result<std::vector<Alert>> Store::list_alerts(const std::string& project, std::size_t limit) const {
@@ -173,33 +164,14 @@ Result<void> Store::unbind_files(const RunKey& key, const std::vector<std::strin
 
 Result<std::vector<RunFile>> Store::list_files(const RunKey& key) const {
   const EntryPointer entry = KEDGE_TRY(impl_->find_entry(key));
-  std::vector<RunFile> files;
-  KEDGE_TRY(impl_->read([&](Database& database) {
-    files.clear();
-    return database.query("SELECT path, size, digest FROM files WHERE run = $1 ORDER BY path",
-                          {entry->row}, [&](const SqlRow& row) -> Result<void> {
-                            files.push_back({.path = row.string(0),
-                                             .size = static_cast<std::uint64_t>(row.integer(1)),
-                                             .digest = row.string(2)});
-                            return {};
-                          });
-  }));
-  return files;
+  return Tables(*this).list("SELECT path, size, digest FROM files WHERE run = $1 ORDER BY path",
+                            {entry->row}, read_file_row);
 }
 
 Result<std::optional<RunFile>> Store::find_file(const RunKey& key, const std::string& path) const {
   const EntryPointer entry = KEDGE_TRY(impl_->find_entry(key));
-  std::optional<RunFile> file;
-  KEDGE_TRY(impl_->read([&](Database& database) {
-    return database.query("SELECT size, digest FROM files WHERE run = $1 AND path = $2",
-                          {entry->row, path}, [&](const SqlRow& row) -> Result<void> {
-                            file = {.path = path,
-                                    .size = static_cast<std::uint64_t>(row.integer(0)),
-                                    .digest = row.string(1)};
-                            return {};
-                          });
-  }));
-  return file;
+  return Tables(*this).find("SELECT path, size, digest FROM files WHERE run = $1 AND path = $2",
+                            {entry->row, path}, read_file_row);
 }
 
 }  // namespace kedge::store

@@ -15,6 +15,7 @@
 #include "store/internal/run_rows.h"
 #include "store/internal/run_text.h"
 #include "store/internal/store_parts.h"
+#include "store/internal/tables.h"
 #include "store/internal/text.h"
 #include "store/store.h"
 #include "track/names.h"
@@ -141,10 +142,8 @@ Result<SearchAnswer> Store::search(const Search& search, std::int64_t now_us) co
     }
     return answer;
   }
-  KEDGE_TRY(impl_->read([&](Database& database) -> Result<void> {
-    answer.runs = KEDGE_TRY(read_whole(database, found.runs, index));
-    return {};
-  }));
+  answer.runs = KEDGE_TRY(Tables(*this).read(
+      [&](Database& database) { return read_whole(database, found.runs, index); }));
   return answer;
 }
 
@@ -191,10 +190,8 @@ Result<Run> Store::find_run(const RunKey& key) const {
           .config = {},
           .summary = render_summaries(*entry, impl_->index.metric_keys),
           .labels = render_labels(*entry, impl_->index.label_keys)};
-  KEDGE_TRY(impl_->read([&](Database& database) -> Result<void> {
-    run.config = KEDGE_TRY(read_document(database, entry->row, Document::Config));
-    return {};
-  }));
+  run.config = KEDGE_TRY(Tables(*this).read(
+      [&](Database& database) { return read_document(database, entry->row, Document::Config); }));
   return run;
 }
 
@@ -205,12 +202,9 @@ std::optional<RunFacts> Store::find_facts(const RunKey& key) const {
 
 Result<json> Store::find_environment(const RunKey& key) const {
   const EntryPointer entry = KEDGE_TRY(impl_->find_entry(key));
-  json environment = json::object();
-  KEDGE_TRY(impl_->read([&](Database& database) -> Result<void> {
-    environment = KEDGE_TRY(read_document(database, entry->row, Document::Environment));
-    return {};
-  }));
-  return environment;
+  return Tables(*this).read([&](Database& database) {
+    return read_document(database, entry->row, Document::Environment);
+  });
 }
 
 Result<CreateAnswer> Store::create_run(const RunKey& key, const RunPatch& patch,
@@ -288,11 +282,8 @@ Result<bool> Store::delete_trashed_run(const RunKey& key, std::int64_t before_us
 
 Result<std::vector<Attempt>> Store::list_attempts(const RunKey& key) const {
   const EntryPointer entry = KEDGE_TRY(impl_->find_entry(key));
-  std::vector<Attempt> attempts;
-  KEDGE_TRY(impl_->read([&](Database& database) -> Result<void> {
-    attempts = KEDGE_TRY(read_attempts(database, entry->row));
-    return {};
-  }));
+  auto attempts = KEDGE_TRY(
+      Tables(*this).read([&](Database& database) { return read_attempts(database, entry->row); }));
   settle_attempts(attempts, entry->facts);
   return attempts;
 }
@@ -315,14 +306,12 @@ Result<void> Store::heartbeat(const RunKey& key, std::int64_t now_us) {
   });
 }
 
-Result<std::vector<RunKey>> Store::mark_crashed(std::int64_t now_us, std::int64_t silence_us) {
-  constexpr std::int64_t kWandbSilence = 300'000'000;
+Result<std::vector<RunKey>> Store::mark_crashed(std::int64_t now_us, const Silence& silence_of) {
   constexpr std::size_t kAtOnce = 100;  // others wait for the writer meanwhile
   const auto is_silent = [&](const RunFacts& facts) {
-    const std::int64_t limit =
-        facts.source == "wandb" ? std::max(silence_us, kWandbSilence) : silence_us;
-    return facts.state == RunState::Running && facts.source != "mlflow" &&
-           std::max(facts.heartbeat_us, impl_->opened_us) + limit < now_us;
+    const auto limit =
+        facts.state == RunState::Running ? silence_of(facts) : std::optional<std::int64_t>();
+    return limit && std::max(facts.heartbeat_us, impl_->opened_us) + *limit < now_us;
   };
   const std::vector<RunKey> silent = impl_->index.find_keys(is_silent);
   std::vector<RunKey> crashed;

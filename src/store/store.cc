@@ -10,15 +10,15 @@
 #include <vector>
 
 #include "core/result.h"
-#include "store/database.h"
+#include "store/internal/database.h"
+#include "store/internal/schema.h"
 #include "store/internal/store_parts.h"
-#include "store/schema.h"
 
 namespace kedge::store {
 
 Result<std::unique_ptr<Store>> Store::open(const std::string& address, std::int64_t now_us,
                                            const StoreOptions& options) {
-  auto impl = std::make_unique<Impl>(parse_address(address), now_us);
+  auto impl = std::make_unique<Impl>(address, now_us);
   auto owner = KEDGE_TRY(open_database(impl->address, Access::Owner));
   KEDGE_TRY(migrate(*owner));
   KEDGE_TRY(impl->load(*owner));
@@ -37,18 +37,6 @@ void Store::set_listener(std::function<void(std::span<const Change>)> listener) 
 
 std::shared_ptr<void> Store::begin_turn() {
   return std::make_shared<Writer::Turn>(*impl_->writer);
-}
-
-Result<void> Store::read(const std::function<Result<void>(Database&)>& work) const {
-  return impl_->read(work);
-}
-
-Result<void> Store::change(std::function<Result<void>(Database&)> work) {
-  return impl_->writer->run(std::move(work));
-}
-
-void Store::change(std::function<Result<void>(Database&)> work, Done<void> done) {
-  impl_->writer->submit(std::move(work), std::move(done));
 }
 
 }  // namespace kedge::store

@@ -16,7 +16,6 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "core/result.h"
-#include "store/database.h"
 #include "store/run.h"
 #include "store/series.h"
 #include "track/history.h"
@@ -96,6 +95,9 @@ struct CreateAnswer {
   bool is_created = false;  // false: it was there, and is as it was
 };
 
+// An address of Store::open() as people may see it: without the password.
+std::string render_address(const std::string& address);
+
 template <typename T>
 using Done = std::function<void(Result<T>)>;  // called once, on the writer's thread: be quick
 
@@ -165,11 +167,11 @@ class Store {
 
   // A sign of life; a crashed run is running again.
   Result<void> heartbeat(const RunKey& key, std::int64_t now_us);
-  // Running runs silent for longer are crashed from now on. Returns which. Nobody is silent for
-  // longer than the store has been open. Clients of other tools have their own time: MLflow's give
-  // no sign between two values, so its runs are never crashed; W&B's do so every 30 seconds.
-  Result<std::vector<RunKey>> mark_crashed(std::int64_t now_us,
-                                           std::int64_t silence_us = 60'000'000);
+  // Running runs that are silent for longer than `silence_of` says, in microseconds, are crashed
+  // from now on; those for which it says nothing never are. Returns which. Nobody is silent for
+  // longer than the store has been open.
+  using Silence = std::function<std::optional<std::int64_t>(const RunFacts&)>;
+  Result<std::vector<RunKey>> mark_crashed(std::int64_t now_us, const Silence& silence_of);
 
   // --- curves
   Result<std::uint64_t> log(const RunKey& key, std::vector<LogPoint> points, std::int64_t now_us);
@@ -211,14 +213,12 @@ class Store {
   Result<void> add_audit(const AuditLine& line);
   Result<std::vector<AuditLine>> list_audit(std::size_t limit) const;  // newest first
 
-  // For other tables of the schema. `work` may run again when a commit is tried again; a change
-  // that returns an error is rolled back.
-  Result<void> read(const std::function<Result<void>(Database&)>& work) const;
-  Result<void> change(std::function<Result<void>(Database&)> work);
-  void change(std::function<Result<void>(Database&)> work, Done<void> done);
+  // What the server has to remember about itself: the setting of that name, which `first` becomes
+  // where there is none.
+  Result<std::string> keep_setting(const std::string& name, const std::string& first);
 
  private:
-  friend class Transcript;  // store/transcript.h
+  friend class Tables;  // store/internal/tables.h
 
   explicit Store(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;

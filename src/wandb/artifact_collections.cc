@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "store/portfolios.h"
+#include "store/dialect/portfolios.h"
 #include "wandb/internal/artifact_nodes.h"
 #include "wandb/internal/encoding.h"
 

@@ -5,6 +5,7 @@
 // to kedge's; it keeps nothing itself.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 
@@ -18,6 +19,9 @@ namespace kedge::wandb {
 // for all others.
 using OtherDialect = std::function<std::optional<server::Response>(
     const server::Request& request, const graphql::Question& question)>;
+
+// Clients give a sign of life every 30 seconds.
+inline constexpr std::int64_t kSilence_us = 300'000'000;
 
 // `api` must outlive the router.
 void add_routes(server::Router& router, const server::Api& api, OtherDialect other = {});

@@ -46,6 +46,27 @@ class CheckLayersTest(unittest.TestCase):
         self.assertIn("core/internal is private",
                       check({"src/config/a.cc": '#include "core/internal/a.h"\n'}))
 
+    def test_sql_stays_in_the_store(self):
+        rooms = ROOMS + "kedge_room(store USES core)\nkedge_room(server USES store)\n"
+        statements = ('"SELECT id FROM runs"', '"DELETE FROM users WHERE name = $1"',
+                      '" INSERT INTO grants (hash)"', '"UPDATE runs SET name = $2"',
+                      '"CREATE TABLE t (id {id})"', '"PRAGMA query_only=ON"')
+        for statement in statements:
+            text = f"\nrun({statement});\n"
+            self.assertIn("src/server/a.cc:2: SQL belongs into store",
+                          check({"src/server/a.cc": text}, rooms))
+            self.assertEqual(check({"src/store/a.cc": text}, rooms), "")
+        talk = '// SELECT is SQL\nsay("selected");\n'
+        self.assertEqual(check({"src/server/a.cc": talk}, rooms), "")
+
+    def test_nobody_else_has_a_connection(self):
+        rooms = ROOMS + "kedge_room(store USES core)\nkedge_room(server USES store)\n"
+        for header in ("<sqlite3.h>", "<postgresql/libpq-fe.h>"):
+            self.assertIn("only store may include a database's header",
+                          check({"src/server/a.cc": f"#include {header}\n"}, rooms))
+        self.assertIn("store/internal is private",
+                      check({"src/server/a.cc": '#include "store/internal/database.h"\n'}, rooms))
+
     def test_libtorch_stays_in_its_rooms(self):
         for header in ("torch/torch.h", "ATen/core/Tensor.h", "c10/util/Half.h"):
             self.assertIn("config may not include libtorch",

@@ -11,14 +11,12 @@
 
 #include "core/file.h"
 #include "mlflow/internal/runs.h"
-#include "store/database.h"
+#include "mlflow/internal/state.h"
 
 namespace kedge::mlflow {
 namespace {
 
-using store::Database;
 using store::RunFile;
-using store::SqlRow;
 
 constexpr auto kTextEndings = std::to_array<std::string_view>(
     {"txt",        "log",  "err",   "cfg",  "conf", "cnf", "cf",  "ini",
@@ -72,32 +70,6 @@ std::string disposition(std::string_view path) {
                      percent_encoded(name));
 }
 
-Result<void> change_loose(const Call& call, const FilePlace& place, const RunFile& file) {
-  return call.api.store.change([&](Database& database) {
-    return database.run(
-        "INSERT INTO loose_files (shelf, path, size, digest) VALUES ($1, $2, $3, $4)"
-        " ON CONFLICT (shelf, path) DO UPDATE SET size = excluded.size, digest = excluded.digest",
-        {place.owner.shelf, file.path, file.size, file.digest});
-  });
-}
-
-// Of a logged model's shelf it is the model's; what lies on others is nobody's.
-Result<std::string> project_of(const Call& call, const FileOwner& owner) {
-  std::string project = owner.run ? owner.run->project : "";
-  if (!owner.run) {
-    KEDGE_TRY(call.api.store.read([&](Database& database) {
-      return database.query(
-          "SELECT p.name FROM logged_models m JOIN projects p ON p.id = m.project_id"
-          " WHERE 'models/' || m.id = $1",
-          {owner.shelf}, [&](const SqlRow& row) -> Result<void> {
-            project = row.string(0);
-            return {};
-          });
-    }));
-  }
-  return project;
-}
-
 Outcome<server::Response> send_blob(const Call& call, const RunFile& file) {
   const auto path = call.api.blobs.find_path(file.digest);
   if (!path) {
@@ -146,44 +118,21 @@ Outcome<FilePlace> locate_uri(const Call& call, std::string_view uri, std::strin
 }
 
 Outcome<std::vector<RunFile>> list_files(const Call& call, const FileOwner& owner) {
-  if (owner.run) {
-    return KEDGE_TRY(call.api.store.list_files(*owner.run));
-  }
-  std::vector<RunFile> files;
-  KEDGE_TRY(call.api.store.read([&](Database& database) -> Result<void> {
-    files.clear();
-    return database.query(
-        "SELECT path, size, digest FROM loose_files WHERE shelf = $1 ORDER BY path", {owner.shelf},
-        [&](const SqlRow& row) -> Result<void> {
-          files.push_back({.path = row.string(0),
-                           .size = static_cast<std::uint64_t>(row.integer(1)),
-                           .digest = row.string(2)});
-          return {};
-        });
-  }));
-  return files;
+  return KEDGE_TRY(owner.run ? call.api.store.list_files(*owner.run)
+                             : call.state.loose_files.list(owner.shelf));
 }
 
 Outcome<std::optional<RunFile>> find_file(const Call& call, const FilePlace& place) {
-  if (place.owner.run) {
-    return KEDGE_TRY(call.api.store.find_file(*place.owner.run, place.path));
-  }
-  std::optional<RunFile> file;
-  KEDGE_TRY(call.api.store.read([&](Database& database) -> Result<void> {
-    return database.query(
-        "SELECT path, size, digest FROM loose_files WHERE shelf = $1 AND path = $2",
-        {place.owner.shelf, place.path}, [&](const SqlRow& row) -> Result<void> {
-          file = RunFile{.path = row.string(0),
-                         .size = static_cast<std::uint64_t>(row.integer(1)),
-                         .digest = row.string(2)};
-          return {};
-        });
-  }));
-  return file;
+  const FileOwner& owner = place.owner;
+  return KEDGE_TRY(owner.run ? call.api.store.find_file(*owner.run, place.path)
+                             : call.state.loose_files.find(owner.shelf, place.path));
 }
 
 Outcome<std::string> put_body(const Call& call, const FilePlace& place) {
-  KEDGE_TRY(server::check_quota(call.api, call.request, KEDGE_TRY(project_of(call, place.owner))));
+  const FileOwner& owner = place.owner;
+  KEDGE_TRY(server::check_quota(
+      call.api, call.request,
+      owner.run ? owner.run->project : KEDGE_TRY(call.state.loose_files.project_of(owner.shelf))));
   return put_blob(call, place, [&] {
     const auto& body = call.request.body_file;  // an empty one was never spooled
     return body ? call.api.blobs.put_file(*body) : call.api.blobs.put(call.request.body);
@@ -200,7 +149,7 @@ Outcome<std::string> put_blob(const Call& call, const FilePlace& place,
     const RunFile file{.path = place.path, .size = blob.size, .digest = blob.digest};
     digest = blob.digest;
     KEDGE_TRY(place.owner.run ? call.api.store.bind_file(*place.owner.run, file)
-                              : change_loose(call, place, file));
+                              : call.state.loose_files.put(place.owner.shelf, file));
   }
   if (before && before->digest != digest) {
     KEDGE_TRY(call.api.artifacts.free_unused({before->digest}));
@@ -217,17 +166,8 @@ Outcome<void> remove_files(const Call& call, const FilePlace& place) {
       digests.push_back(file.digest);
     }
   }
-  if (place.owner.run) {
-    KEDGE_TRY(call.api.store.unbind_files(*place.owner.run, paths));
-  } else {
-    KEDGE_TRY(call.api.store.change([&](Database& database) -> Result<void> {
-      for (const std::string& path : paths) {
-        KEDGE_TRY(database.run("DELETE FROM loose_files WHERE shelf = $1 AND path = $2",
-                               {place.owner.shelf, path}));
-      }
-      return {};
-    }));
-  }
+  KEDGE_TRY(place.owner.run ? call.api.store.unbind_files(*place.owner.run, paths)
+                            : call.state.loose_files.remove(place.owner.shelf, paths));
   KEDGE_TRY(call.api.artifacts.free_unused(digests));
   return {};
 }

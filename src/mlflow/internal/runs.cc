@@ -102,6 +102,39 @@ KeyValues tags_of(const store::FoundRun& run) {
   return tags;
 }
 
+nlohmann::json render_inputs(const store::RunLinks& links) {
+  nlohmann::json body = nlohmann::json::object();
+  for (const store::DatasetInput& input : links.datasets) {
+    nlohmann::json dataset = {{"name", input.dataset.name},
+                              {"digest", input.dataset.digest},
+                              {"source_type", input.dataset.source_type},
+                              {"source", input.dataset.source}};
+    if (!input.dataset.schema.empty()) {
+      dataset["schema"] = input.dataset.schema;
+    }
+    if (!input.dataset.profile.empty()) {
+      dataset["profile"] = input.dataset.profile;
+    }
+    nlohmann::json entry = {{"dataset", std::move(dataset)}};
+    if (!input.tags.empty()) {
+      entry["tags"] = render_pairs(input.tags);
+    }
+    body["dataset_inputs"].push_back(std::move(entry));
+  }
+  for (const store::ModelLink& model : links.inputs) {
+    body["model_inputs"].push_back({{"model_id", model.model_id}});
+  }
+  return body;
+}
+
+nlohmann::json render_outputs(const store::RunLinks& links) {
+  nlohmann::json body = nlohmann::json::object();
+  for (const store::ModelLink& model : links.outputs) {
+    body["model_outputs"].push_back({{"model_id", model.model_id}, {"step", model.step}});
+  }
+  return body;
+}
+
 }  // namespace
 
 Outcome<LoadedRun> load_run(const Call& call, const std::string& id) {
@@ -215,7 +248,7 @@ std::string render_info(const store::RunFacts& facts, const store::Project& proj
 }
 
 Outcome<void> append_run(std::string& out, const store::FoundRun& run,
-                         const store::Project& project, const Links& links) {
+                         const store::Project& project, const store::Links& links) {
   out += "{\"info\":" + render_info(run.facts(), project) + ",\"data\":{";
   append_metrics(out, run);
   append_pairs(out, "params", params_of(run));
@@ -225,7 +258,7 @@ Outcome<void> append_run(std::string& out, const store::FoundRun& run,
     out += "},\"inputs\":{},\"outputs\":{}}";
     return {};
   }
-  const RunLinks found = KEDGE_TRY(links.find(key));
+  const store::RunLinks found = KEDGE_TRY(links.find(key));
   append(out, "}},\"inputs\":{},\"outputs\":{}}}", server::dump(render_inputs(found)),
          server::dump(render_outputs(found)));
   return {};

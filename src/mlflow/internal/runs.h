@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "mlflow/internal/call.h"
-#include "mlflow/internal/links.h"
+#include "store/dialect/links.h"
 #include "store/run.h"
 
 namespace kedge::mlflow {
@@ -44,6 +44,6 @@ std::string render_info(const store::RunFacts& facts, const store::Project& proj
 
 // The whole run: {"info", "data", "inputs", "outputs"}.
 Outcome<void> append_run(std::string& out, const store::FoundRun& run,
-                         const store::Project& project, const Links& links);
+                         const store::Project& project, const store::Links& links);
 
 }  // namespace kedge::mlflow

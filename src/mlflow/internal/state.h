@@ -4,9 +4,10 @@
 #include <string>
 #include <utility>
 
-#include "mlflow/internal/links.h"
-#include "mlflow/internal/logged_models.h"
 #include "server/api.h"
+#include "store/dialect/links.h"
+#include "store/dialect/logged_models.h"
+#include "store/dialect/loose_files.h"
 
 namespace kedge::mlflow {
 
@@ -15,13 +16,15 @@ struct State {
       : artifact_root(root.empty() ? "mlflow-artifacts:/" : std::move(root)),
         takes_parts(parts),
         links(api.store),
-        logged_models(api.store) {}
+        logged_models(api.store),
+        loose_files(api.store) {}
 
   std::string artifact_root;  // of experiments that were made without a place of their own
   bool takes_parts;           // of large files: artifact_parts.cc
 
-  Links links;
-  LoggedModels logged_models;
+  store::Links links;
+  store::LoggedModels logged_models;
+  store::LooseFiles loose_files;
 };
 
 }  // namespace kedge::mlflow

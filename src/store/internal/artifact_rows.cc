@@ -29,8 +29,8 @@ StoredVersion read_artifact_version(const SqlRow& row) {
                                   .description = row.string(6),
                                   .metadata = nlohmann::json::parse(row.text(7), nullptr, false),
                                   .aliases = {},
-                                  .size = static_cast<std::uint64_t>(row.integer(8)),
-                                  .file_count = static_cast<std::size_t>(row.integer(9)),
+                                  .size = row.count(8),
+                                  .file_count = row.count(9),
                                   .created_us = row.integer(10),
                                   .made_by = {}}};
   if (!row.text(12).empty()) {
@@ -40,11 +40,9 @@ StoredVersion read_artifact_version(const SqlRow& row) {
 }
 
 Result<void> add_version_aliases(Database& database, StoredVersion& stored) {
-  KEDGE_TRY(database.query("SELECT alias FROM artifact_aliases WHERE version = $1 ORDER BY alias",
-                           {stored.id}, [&](const SqlRow& row) -> Result<void> {
-                             stored.version.aliases.push_back(row.string(0));
-                             return {};
-                           }));
+  stored.version.aliases = KEDGE_TRY(
+      database.list("SELECT alias FROM artifact_aliases WHERE version = $1 ORDER BY alias",
+                    {stored.id}, first_text));
   const std::int64_t newer = KEDGE_TRY(database.query_integer(
       "SELECT COUNT(*) FROM artifact_versions v JOIN artifact_versions mine"
       " ON mine.artifact = v.artifact WHERE mine.id = $1 AND v.version > mine.version",
@@ -80,12 +78,8 @@ Error unknown_version(Database& database, const std::string& project, const std:
 
 Result<std::vector<StoredVersion>> read_versions(Database& database, const std::string& project,
                                                  const std::string& name) {
-  std::vector<StoredVersion> found;
-  KEDGE_TRY(database.query(fmt::format("{} ORDER BY v.version", kSelectArtifactVersion),
-                           {project, name}, [&](const SqlRow& row) -> Result<void> {
-                             found.push_back(read_artifact_version(row));
-                             return {};
-                           }));
+  auto found = KEDGE_TRY(database.list(fmt::format("{} ORDER BY v.version", kSelectArtifactVersion),
+                                       {project, name}, read_artifact_version));
   KEDGE_TRY(database.query(
       "SELECT l.version, l.alias FROM artifact_aliases l JOIN artifacts a ON a.id = l.artifact"
       " WHERE a.project = $1 AND a.name = $2 ORDER BY l.alias",
@@ -105,24 +99,16 @@ Result<std::vector<StoredVersion>> read_versions(Database& database, const std::
 Result<StoredVersion> find_version(Database& database, const std::string& project,
                                    const std::string& name, const std::string& word) {
   const std::optional<std::int64_t> number = parse_version(word);
-  std::optional<StoredVersion> found;
-  const auto take = [&](const SqlRow& row) -> Result<void> {
-    found = read_artifact_version(row);
-    return {};
+  const auto find = [&](std::string_view condition, std::initializer_list<SqlValue> values) {
+    return database.find(fmt::format("{}{}", kSelectArtifactVersion, condition), values,
+                         read_artifact_version);
   };
-  if (number) {
-    KEDGE_TRY(database.query(fmt::format("{} AND v.version = $3", kSelectArtifactVersion),
-                             {project, name, *number}, take));
-  } else if (word == "latest") {
-    KEDGE_TRY(
-        database.query(fmt::format("{} ORDER BY v.version DESC LIMIT 1", kSelectArtifactVersion),
-                       {project, name}, take));
-  } else {
-    KEDGE_TRY(database.query(fmt::format("{} AND v.id = (SELECT l.version FROM artifact_aliases l"
-                                         " WHERE l.artifact = a.id AND l.alias = $3)",
-                                         kSelectArtifactVersion),
-                             {project, name, word}, take));
-  }
+  auto found =
+      KEDGE_TRY(number             ? find(" AND v.version = $3", {project, name, *number})
+                : word == "latest" ? find(" ORDER BY v.version DESC LIMIT 1", {project, name})
+                                   : find(" AND v.id = (SELECT l.version FROM artifact_aliases l"
+                                          " WHERE l.artifact = a.id AND l.alias = $3)",
+                                          {project, name, word}));
   if (!found) {
     return std::unexpected(unknown_version(database, project, name, word));
   }

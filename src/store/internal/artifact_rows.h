@@ -9,7 +9,7 @@
 
 #include "core/result.h"
 #include "store/artifacts.h"
-#include "store/database.h"
+#include "store/internal/database.h"
 
 namespace kedge::store {
 

@@ -9,16 +9,29 @@
 #include <string_view>
 
 #include "core/file.h"
+#include "core/registry.h"
 #include "core/result.h"
-#include "store/database.h"
+#include "store/internal/database.h"
 
 namespace kedge::store {
 
 inline constexpr std::string_view kDiskFullHint =
     "make room on the disk; everything committed before is safe";
 
-Result<std::unique_ptr<Database>> open_sqlite(const Path& folder, Access access);
-Result<std::unique_ptr<Database>> open_postgres(const std::string& address, Access access);
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual Result<std::unique_ptr<Database>> open(const std::string& address,
+                                                 Access access) const = 0;
+
+  // The address as people may see it: without a password.
+  virtual std::string render(const std::string& address) const { return address; }
+};
+
+using Backends = Registry<Backend>;
+
+// Usage, naming those there are, for a scheme that is none of a database's.
+Result<std::unique_ptr<Backend>> find_backend(const std::string& address);
 
 // SQL with the types of one database in place of {id} and {blob}.
 std::string substitute_types(std::string_view sql, std::string_view id, std::string_view blob);

@@ -12,7 +12,7 @@
 
 #include "core/result.h"
 #include "store/chunk.h"
-#include "store/database.h"
+#include "store/internal/database.h"
 #include "store/internal/live_run.h"
 
 namespace kedge::store {

@@ -8,7 +8,7 @@
 
 #include "core/result.h"
 #include "store/chunk.h"
-#include "store/database.h"
+#include "store/internal/database.h"
 #include "store/internal/run_entry.h"
 #include "store/internal/store_parts.h"
 #include "store/series.h"

@@ -151,6 +151,31 @@ class PostgresDatabase final : public Database {
     return access_ == Access::Owner ? take_lock() : run("SET default_transaction_read_only = on");
   }
 
+  Result<void> begin_snapshot() override {
+    return run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+  }
+
+  // libpq holds an answer as a whole: so many rows that they have room.
+  Result<void> scan(std::string_view sql, const SqlVisitor& visit) override {
+    const std::string cursor = fmt::format("scan{}", next_scan_++);
+    KEDGE_TRY(run(fmt::format("DECLARE {} NO SCROLL CURSOR FOR {}", cursor, sql)));
+    for (std::size_t found = 1; found > 0;) {
+      found = 0;
+      KEDGE_TRY(query(fmt::format("FETCH 500 FROM {}", cursor), {}, [&](const SqlRow& row) {
+        ++found;
+        return visit(row);
+      }));
+    }
+    return run("CLOSE " + cursor);
+  }
+
+  Result<void> count_on(std::string_view table) override {
+    return query(fmt::format("SELECT setval(pg_get_serial_sequence('{0}', 'id'),"
+                             " coalesce(max(id), 0) + 1, false) FROM {0}",
+                             table),
+                 {}, [](const SqlRow&) -> Result<void> { return {}; });
+  }
+
  protected:
   Result<void> execute(std::string_view sql, std::span<const SqlValue> values,
                        const SqlVisitor* visit) override {
@@ -264,20 +289,44 @@ class PostgresDatabase final : public Database {
   Access access_;
   std::unordered_map<std::string, std::string, TextHash, std::equal_to<>> statements_;
   std::uint64_t next_statement_ = 0;
+  std::uint64_t next_scan_ = 0;
 };
 
-}  // namespace
+class PostgresBackend final : public Backend {
+ public:
+  Result<std::unique_ptr<Database>> open(const std::string& address, Access access) const override {
+    const Libpq& pq = *KEDGE_TRY(open_libpq());
+    const std::string name = fmt::format("kedge process {} on {}", ::getpid(), host_name());
+    const std::array<const char*, 5> keys = {"dbname", "application_name", "client_encoding",
+                                             "connect_timeout", nullptr};
+    const std::array<const char*, 5> values = {address.c_str(), name.c_str(), "UTF8", "10",
+                                               nullptr};
+    auto database = std::make_unique<PostgresDatabase>(
+        pq, pq.connect(keys.data(), values.data(), /*expand_dbname=*/1), access);
+    KEDGE_TRY(database->begin());
+    return database;
+  }
 
-Result<std::unique_ptr<Database>> open_postgres(const std::string& address, Access access) {
-  const Libpq& pq = *KEDGE_TRY(open_libpq());
-  const std::string name = fmt::format("kedge process {} on {}", ::getpid(), host_name());
-  const std::array<const char*, 5> keys = {"dbname", "application_name", "client_encoding",
-                                           "connect_timeout", nullptr};
-  const std::array<const char*, 5> values = {address.c_str(), name.c_str(), "UTF8", "10", nullptr};
-  auto database = std::make_unique<PostgresDatabase>(
-      pq, pq.connect(keys.data(), values.data(), /*expand_dbname=*/1), access);
-  KEDGE_TRY(database->begin());
-  return database;
+  // postgres://user:password@host/name?password=word
+  std::string render(const std::string& address) const override {
+    std::string text = address.substr(0, address.find('?'));
+    const std::size_t begin = text.find("://") + 3;
+    const std::size_t at = text.rfind('@', text.find('/', begin));
+    const std::size_t colon = text.find(':', begin);
+    if (at != std::string::npos && colon < at) {
+      text.erase(colon, at - colon);
+    }
+    return text;
+  }
+};
+
+Result<std::unique_ptr<Backend>> make_postgres() {
+  return std::make_unique<PostgresBackend>();
 }
 
+constexpr std::string_view kSummary = "a PostgreSQL server, for many users";
+const Backends::Add kAddPostgres({"postgres", kSummary, make_postgres});
+const Backends::Add kAddPostgresql({"postgresql", kSummary, make_postgres});
+
+}  // namespace
 }  // namespace kedge::store

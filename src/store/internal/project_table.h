@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/result.h"
-#include "store/database.h"
+#include "store/internal/database.h"
 #include "store/run.h"
 
 namespace kedge::store {

@@ -12,7 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/result.h"
-#include "store/database.h"
+#include "store/internal/database.h"
 #include "store/internal/text.h"
 
 namespace kedge::store {
@@ -20,10 +20,6 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kColumns = {"config", "summary", "labels",
                                                       "environment"};  // by Document
-
-SqlValue or_null(const std::optional<std::int64_t>& value) {
-  return value ? SqlValue(*value) : SqlValue(nullptr);
-}
 
 // The columns that visit_run() reads.
 #define KEDGE_SELECT_RUNS                                                                \
@@ -53,10 +49,7 @@ RunFacts read_facts(const SqlRow& row, int at) {
   }
   facts.source = row.string(at++);
   facts.attempt = static_cast<int>(row.integer(at++));
-  if (!row.is_null(at)) {
-    facts.last_step = row.integer(at);
-  }
-  ++at;
+  facts.last_step = row.optional(at++);
   facts.parent = row.string(at++);
   facts.sweep = row.string(at++);
   facts.config_hash = row.string(at++);
@@ -95,7 +88,7 @@ Result<void> update_run(Database& database, std::int64_t row, const RunFacts& fa
       " config_hash = $18, deleted_us = $19 WHERE id = $1",
       {row, facts.name, name_of(facts.state), facts.created_us, facts.ended_us, facts.heartbeat_us,
        facts.user, facts.host, facts.group, facts.job_type, facts.notes, tags, facts.source,
-       facts.attempt, or_null(facts.last_step), facts.parent, facts.sweep, facts.config_hash,
+       facts.attempt, facts.last_step, facts.parent, facts.sweep, facts.config_hash,
        facts.deleted_us});
 }
 
@@ -133,25 +126,23 @@ Result<void> read_run(Database& database, const RunKey& key, const RunVisitor& v
                         [&](const SqlRow& row) { return visit_run(row, visit); });
 }
 
+RunFile read_file_row(const SqlRow& row) {
+  return {.path = row.string(0), .size = row.count(1), .digest = row.string(2)};
+}
+
 Result<std::vector<Attempt>> read_attempts(Database& database, std::int64_t run) {
-  std::vector<Attempt> attempts;
-  KEDGE_TRY(database.query(
+  return database.list(
       "SELECT number, host, started_us, ended_us, state, from_step, changes FROM attempts "
       "WHERE run = $1 ORDER BY number",
-      {run}, [&](const SqlRow& row) -> Result<void> {
-        Attempt attempt{.number = static_cast<int>(row.integer(0)),
-                        .host = row.string(1),
-                        .started_us = row.integer(2),
-                        .ended_us = row.integer(3),
-                        .state = row.string(4),
-                        .changes = KEDGE_TRY(parse_json(row.text(6)))};
-        if (!row.is_null(5)) {
-          attempt.from_step = row.integer(5);
-        }
-        attempts.push_back(std::move(attempt));
-        return {};
-      }));
-  return attempts;
+      {run}, [](const SqlRow& row) -> Result<Attempt> {
+        return Attempt{.number = static_cast<int>(row.integer(0)),
+                       .host = row.string(1),
+                       .started_us = row.integer(2),
+                       .ended_us = row.integer(3),
+                       .state = row.string(4),
+                       .from_step = row.optional(5),
+                       .changes = KEDGE_TRY(parse_json(row.text(6)))};
+      });
 }
 
 void settle_attempts(std::vector<Attempt>& attempts, const RunFacts& facts) {
@@ -176,7 +167,7 @@ Result<void> write_attempt(Database& database, std::int64_t run, const Attempt& 
       " state = excluded.state, from_step = coalesce(excluded.from_step, attempts.from_step),"
       " changes = excluded.changes",
       {run, attempt.number, attempt.host, attempt.started_us, attempt.ended_us, attempt.state,
-       or_null(attempt.from_step), render_json(attempt.changes)});
+       attempt.from_step, render_json(attempt.changes)});
 }
 
 }  // namespace kedge::store

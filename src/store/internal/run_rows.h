@@ -10,8 +10,9 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "core/result.h"
-#include "store/database.h"
+#include "store/internal/database.h"
 #include "store/run.h"
+#include "store/series.h"
 
 namespace kedge::store {
 
@@ -46,12 +47,15 @@ Result<void> read_runs(Database& database, const RunVisitor& visit);
 // That run, if there is one.
 Result<void> read_run(Database& database, const RunKey& key, const RunVisitor& visit);
 
+// (path, size, digest)
+RunFile read_file_row(const SqlRow& row);
+
 Result<std::vector<Attempt>> read_attempts(Database& database, std::int64_t run);
 
-// from_step stays what it is when it is not given.
 // Clients of other tools end runs, not attempts: one that nobody has ended is in the state of its
 // run, or was interrupted when another attempt came after it.
 void settle_attempts(std::vector<Attempt>& attempts, const RunFacts& facts);
+// from_step stays what it is when it is not given.
 Result<void> write_attempt(Database& database, std::int64_t run, const Attempt& attempt);
 
 }  // namespace kedge::store

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/result.h"
-#include "store/database.h"
+#include "store/internal/database.h"
 #include "store/internal/live_run.h"
 
 namespace kedge::store {

@@ -1,6 +1,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -25,6 +26,8 @@
 
 namespace kedge::store {
 namespace {
+
+constexpr const char* kFileName = "kedge.db";
 
 struct CloseStatement {
   void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
@@ -109,7 +112,26 @@ class SqliteDatabase final : public Database {
   // Moves the write-ahead log into the database: it waits for the disk.
   Result<void> do_chores() override {
     log_pages_ = 0;  // where readers keep it from its end, the next commit asks again
-    return query("PRAGMA wal_checkpoint(PASSIVE)", {},
+    return set("wal_checkpoint(PASSIVE)");
+  }
+
+  Result<void> copy_to(const Path& folder) override {
+    // A reader's connection refuses to write anything, also the copy.
+    KEDGE_TRY(set("query_only=OFF"));
+    return run("VACUUM INTO $1", {(folder / kFileName).string()});
+  }
+
+  Result<std::vector<std::string>> find_damage() override {
+    auto found = KEDGE_TRY(list("PRAGMA integrity_check", {}, first_text));
+    std::erase(found, "ok");
+    for (const std::string& table : KEDGE_TRY(list("PRAGMA foreign_key_check", {}, first_text))) {
+      found.push_back(fmt::format("a row of {} belongs to nothing", table));
+    }
+    return found;
+  }
+
+  Result<void> set(std::string_view pragma) {
+    return query(fmt::format("PRAGMA {}", pragma), {},
                  [](const SqlRow&) -> Result<void> { return {}; });
   }
 
@@ -247,42 +269,49 @@ Result<OwnedFd> take_lock(const Path& folder) {
   return fd;
 }
 
-}  // namespace
-
-Result<std::unique_ptr<Database>> open_sqlite(const Path& folder, Access access) {
-  OwnedFd lock;
-  if (access == Access::Owner) {
-    KEDGE_TRY(make_dirs(folder));
-    KEDGE_TRY(check_file_system(folder));
-    lock = KEDGE_TRY(take_lock(folder));
-  }
-  const Path path = folder / "kedge.db";
-  sqlite3* connection = nullptr;
-  const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX |
-                    (access == Access::Owner ? SQLITE_OPEN_CREATE : 0);
-  const int code = sqlite3_open_v2(path.c_str(), &connection, flags, nullptr);
-  auto database = std::make_unique<SqliteDatabase>(connection, std::move(lock));
-  if (code != SQLITE_OK) {
-    return fail(ErrorKind::Io,
-                fmt::format("cannot open {}: {}", path.string(), sqlite3_errstr(code)));
-  }
-  sqlite3_busy_timeout(connection, 10'000);
-  const auto ignore = [](const SqlRow&) -> Result<void> { return {}; };
-  // Chunks are some KiB each: larger pages hold them with fewer overflow links.
-  for (const char* pragma :
-       {"PRAGMA page_size=8192", "PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL",
-        "PRAGMA foreign_keys=ON", "PRAGMA cache_size=-32000"}) {
+class SqliteBackend final : public Backend {
+ public:
+  Result<std::unique_ptr<Database>> open(const std::string& address, Access access) const override {
+    const Path folder = address;
+    const Path path = folder / kFileName;
+    OwnedFd lock;
     if (access == Access::Owner) {
-      KEDGE_TRY(database->query(pragma, {}, ignore));
+      KEDGE_TRY(make_dirs(folder));
+      KEDGE_TRY(check_file_system(folder));
+      lock = KEDGE_TRY(take_lock(folder));
+    } else if (!std::filesystem::exists(path)) {
+      return fail(ErrorKind::NotFound, fmt::format("there is no store in {}", address),
+                  "a store is the --data folder of a server, with kedge.db in it");
     }
-  }
-  if (access == Access::Owner) {
+    sqlite3* connection = nullptr;
+    const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX |
+                      (access == Access::Owner ? SQLITE_OPEN_CREATE : 0);
+    const int code = sqlite3_open_v2(path.c_str(), &connection, flags, nullptr);
+    auto database = std::make_unique<SqliteDatabase>(connection, std::move(lock));
+    if (code != SQLITE_OK) {
+      return fail(ErrorKind::Io,
+                  fmt::format("cannot open {}: {}", path.string(), sqlite3_errstr(code)));
+    }
+    sqlite3_busy_timeout(connection, 10'000);
+    if (access == Access::Reader) {
+      KEDGE_TRY(database->set("query_only=ON"));
+      return database;
+    }
+    // Chunks are some KiB each: larger pages hold them with fewer overflow links.
+    for (const char* pragma : {"page_size=8192", "journal_mode=WAL", "synchronous=NORMAL",
+                               "foreign_keys=ON", "cache_size=-32000"}) {
+      KEDGE_TRY(database->set(pragma));
+    }
     database->keep_chores();
+    return database;
   }
-  if (access == Access::Reader) {
-    KEDGE_TRY(database->query("PRAGMA query_only=ON", {}, ignore));
-  }
-  return database;
-}
+};
 
+const Backends::Add kAddSqlite({.name = "sqlite",
+                                .summary = "a file in the server's folder",
+                                .make = []() -> Result<std::unique_ptr<Backend>> {
+                                  return std::make_unique<SqliteBackend>();
+                                }});
+
+}  // namespace
 }  // namespace kedge::store

@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 
 #include "core/result.h"
-#include "store/database.h"
+#include "store/internal/database.h"
 #include "store/internal/live_run.h"
 #include "store/internal/run_rows.h"
 #include "store/internal/sealing.h"

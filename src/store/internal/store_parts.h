@@ -16,13 +16,13 @@
 #include <vector>
 
 #include "core/result.h"
-#include "store/database.h"
+#include "store/internal/database.h"
 #include "store/internal/live_run.h"
 #include "store/internal/project_table.h"
 #include "store/internal/run_index.h"
 #include "store/internal/run_rows.h"
+#include "store/internal/writer.h"
 #include "store/store.h"
-#include "store/writer.h"
 
 namespace kedge::store {
 
@@ -30,7 +30,7 @@ using LivePointer = std::shared_ptr<LiveRun>;  // shared by the writer and reade
 
 class Store::Impl {
  public:
-  Impl(DatabaseAddress where, std::int64_t now_us) : address(std::move(where)), opened_us(now_us) {}
+  Impl(std::string where, std::int64_t now_us) : address(std::move(where)), opened_us(now_us) {}
 
   // Reads everything that lists and searches need, and the journal.
   Result<void> load(Database& database);
@@ -66,7 +66,7 @@ class Store::Impl {
   void note_life(LiveRun& run, std::int64_t now_us);
   void set_state(LiveRun& run, RunState state, std::int64_t time_us);
 
-  DatabaseAddress address;
+  std::string address;
   std::int64_t opened_us;
   RunIndex index;
   ProjectTable projects;

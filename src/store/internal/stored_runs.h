@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/result.h"
-#include "store/database.h"
+#include "store/internal/database.h"
 #include "store/internal/run_entry.h"
 #include "store/internal/run_index.h"
 #include "store/internal/run_rows.h"

@@ -10,9 +10,9 @@
 
 #include "core/result.h"
 #include "store/chunk.h"
-#include "store/database.h"
 #include "store/downsample.h"
 #include "store/internal/curve.h"
+#include "store/internal/database.h"
 
 namespace kedge::store {
 namespace {

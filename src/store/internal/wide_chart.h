@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "core/result.h"
-#include "store/database.h"
 #include "store/downsample.h"
 #include "store/internal/curve.h"
+#include "store/internal/database.h"
 #include "store/series.h"
 
 namespace kedge::store {

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "store/portfolios.h"
+#include "store/dialect/portfolios.h"
 #include "wandb/internal/blob_names.h"
 #include "wandb/internal/encoding.h"
 

@@ -10,8 +10,8 @@
 
 #include "core/result.h"
 #include "graphql/schema.h"
-#include "store/artifact_drafts.h"
 #include "store/artifacts.h"
+#include "store/dialect/artifact_drafts.h"
 #include "wandb/internal/nodes.h"
 
 namespace kedge::wandb {

@@ -20,14 +20,6 @@ namespace {
 
 using nlohmann::json;
 
-Result<void> write_md5(const Call& call, const std::string& digest, const std::string& md5) {
-  return call.api.store.change([digest, md5](store::Database& database) {
-    return database.run(
-        "INSERT INTO blob_md5 (digest, md5) VALUES ($1, $2) ON CONFLICT (digest) DO NOTHING",
-        {digest, md5});
-  });
-}
-
 Result<std::string> take_md5(const Call& call, const std::string& digest) {
   if (const auto path = call.api.blobs.find_path(digest)) {
     return md5_of_file(*path);
@@ -48,18 +40,12 @@ Result<json> parse_token(const Call& call) {
 }  // namespace
 
 Result<std::string> find_md5(const Call& call, const std::string& digest) {
-  std::string md5;
-  KEDGE_TRY(call.api.store.read([&](store::Database& database) {
-    return database.query("SELECT md5 FROM blob_md5 WHERE digest = $1", {digest},
-                          [&](const store::SqlRow& row) -> Result<void> {
-                            md5 = row.string(0);
-                            return {};
-                          });
-  }));
-  if (md5.empty()) {
-    md5 = KEDGE_TRY(take_md5(call, digest));
-    KEDGE_TRY(write_md5(call, digest, md5));
+  const store::ArtifactDrafts drafts = drafts_of(call);
+  if (auto known = KEDGE_TRY(drafts.find_md5(digest))) {
+    return std::move(*known);
   }
+  std::string md5 = KEDGE_TRY(take_md5(call, digest));
+  KEDGE_TRY(drafts.put_md5(digest, md5));
   return md5;
 }
 
@@ -74,7 +60,7 @@ Result<store::StoredBlob> take_bytes(const Call& call, const std::string& expect
   // A small or empty body may not have been spooled.
   store::StoredBlob blob = KEDGE_TRY(request.body_file ? call.api.blobs.put_file(*request.body_file)
                                                        : call.api.blobs.put(request.body));
-  KEDGE_TRY(write_md5(call, blob.digest, md5));
+  KEDGE_TRY(drafts_of(call).put_md5(blob.digest, md5));
   return blob;
 }
 

@@ -9,8 +9,8 @@
 #include "core/result.h"
 #include "server/api.h"
 #include "server/http.h"
+#include "store/dialect/transcript.h"
 #include "store/run.h"
-#include "store/transcript.h"
 #include "wandb/internal/links.h"
 
 namespace kedge::wandb {

@@ -9,8 +9,8 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "core/result.h"
+#include "store/dialect/transcript.h"
 #include "store/series.h"
-#include "store/transcript.h"
 
 namespace kedge::wandb {
 

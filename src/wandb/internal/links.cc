@@ -43,20 +43,7 @@ bool is_equal(std::string_view a, std::string_view b) {
 }  // namespace
 
 Result<Links> Links::open(store::Store& store) {
-  KEDGE_TRY(store.change([key = make_random_hex(32)](store::Database& database) {
-    return database.run(
-        "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING",
-        {kSetting, key});
-  }));
-  std::string key;
-  KEDGE_TRY(store.read([&](store::Database& database) {
-    return database.query("SELECT value FROM settings WHERE name = $1", {kSetting},
-                          [&](const store::SqlRow& row) -> Result<void> {
-                            key = row.string(0);
-                            return {};
-                          });
-  }));
-  return Links(std::move(key));
+  return Links(KEDGE_TRY(store.keep_setting(kSetting, make_random_hex(32))));
 }
 
 std::string Links::sign(const json& meaning, std::int64_t expires_us) const {

@@ -9,10 +9,14 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <variant>
+#include <vector>
 
 #include "core/file.h"
 #include "core/result.h"
@@ -46,6 +50,9 @@ class SqlValue {
 
   SqlValue(Blob blob) : value_(blob) {}
 
+  SqlValue(std::optional<std::int64_t> value)
+      : value_(value ? Variant(*value) : Variant(nullptr)) {}
+
   // NOLINTEND(google-explicit-constructor)
 
   const Variant& get() const { return value_; }
@@ -69,9 +76,34 @@ class SqlRow {
   virtual std::string_view blob(int column) const = 0;  // NULL: empty
 
   std::string string(int column) const { return std::string(text(column)); }
+
+  std::uint64_t count(int column) const { return static_cast<std::uint64_t>(integer(column)); }
+
+  std::optional<std::int64_t> optional(int column) const {
+    return is_null(column) ? std::nullopt : std::optional(integer(column));
+  }
 };
 
 using SqlVisitor = std::function<Result<void>(const SqlRow& row)>;
+
+// What a row is made into: `Make` returns it, or a Result of it.
+template <typename T>
+struct MadeOf {
+  using Type = T;
+};
+
+template <typename T>
+struct MadeOf<Result<T>> {
+  using Type = T;
+};
+
+template <typename Make>
+using Made = typename MadeOf<std::decay_t<std::invoke_result_t<const Make&, const SqlRow&>>>::Type;
+
+// For queries of one column.
+inline std::string first_text(const SqlRow& row) {
+  return row.string(0);
+}
 
 class Database {
  public:
@@ -86,9 +118,39 @@ class Database {
     return execute(sql, {values.begin(), values.size()}, nullptr);
   }
 
+  Result<void> run(std::string_view sql, std::span<const SqlValue> values) {
+    return execute(sql, values, nullptr);
+  }
+
   Result<void> query(std::string_view sql, std::initializer_list<SqlValue> values,
                      const SqlVisitor& visit) {
     return execute(sql, {values.begin(), values.size()}, &visit);
+  }
+
+  // What `make` returns for each row, in order.
+  template <typename Make>
+  Result<std::vector<Made<Make>>> list(std::string_view sql, std::initializer_list<SqlValue> values,
+                                       const Make& make) {
+    std::vector<Made<Make>> found;
+    KEDGE_TRY(query(sql, values, [&](const SqlRow& row) -> Result<void> {
+      if constexpr (std::is_same_v<
+                        Made<Make>,
+                        std::decay_t<std::invoke_result_t<const Make&, const SqlRow&>>>) {
+        found.push_back(make(row));
+      } else {
+        found.push_back(KEDGE_TRY(make(row)));
+      }
+      return {};
+    }));
+    return found;
+  }
+
+  // The same for the first row; nothing when there is none.
+  template <typename Make>
+  Result<std::optional<Made<Make>>> find(std::string_view sql,
+                                         std::initializer_list<SqlValue> values, const Make& make) {
+    auto found = KEDGE_TRY(list(sql, values, make));
+    return found.empty() ? std::nullopt : std::optional(std::move(found.front()));
   }
 
   // The first column of the first row, or `fallback` when there is none.
@@ -106,6 +168,25 @@ class Database {
 
   virtual Result<void> do_chores() { return {}; }
 
+  // --- for copies (internal/table_copy.h)
+  // A transaction that sees one moment of the database.
+  virtual Result<void> begin_snapshot() { return run("BEGIN"); }
+
+  // A query of very many rows, within a transaction.
+  virtual Result<void> scan(std::string_view sql, const SqlVisitor& visit) {
+    return query(sql, {}, visit);
+  }
+
+  // Rows of this table have come with numbers of their own: the next one that numbers itself comes
+  // after them.
+  virtual Result<void> count_on(std::string_view /*table*/) { return {}; }
+
+  // All of it, as of now, as SQLite's kedge.db in that folder.
+  virtual Result<void> copy_to(const Path& folder);
+
+  // What the database finds wrong with itself.
+  virtual Result<std::vector<std::string>> find_damage() { return std::vector<std::string>(); }
+
  protected:
   virtual Result<void> execute(std::string_view sql, std::span<const SqlValue> values,
                                const SqlVisitor* visit) = 0;
@@ -114,24 +195,12 @@ class Database {
 // Whether an error came from a disk without room.
 bool is_disk_full(const Error& error);
 
-// Where a store lies: a folder (SQLite) or postgres://user@host/name.
-struct DatabaseAddress {
-  Path folder = {};           // of SQLite's kedge.db and its lock
-  std::string postgres = {};  // the whole address; empty: SQLite
-
-  bool is_postgres() const { return !postgres.empty(); }
-};
-
-DatabaseAddress parse_address(const std::string& address);
-
-// As people may see it: without the password.
-std::string render_address(const DatabaseAddress& address);
-
 // Owner: the one process that writes. It holds a lock as long as it lives.
 enum class Access : std::uint8_t { Owner, Reader };
 
+// `address`: a folder (SQLite's kedge.db and its lock lie in it) or postgres://user@host/name.
 // Unavailable, naming the holder, when another process is the owner; and on network file systems,
 // where SQLite's locks and write-ahead log do not hold.
-Result<std::unique_ptr<Database>> open_database(const DatabaseAddress& address, Access access);
+Result<std::unique_ptr<Database>> open_database(const std::string& address, Access access);
 
 }  // namespace kedge::store

@@ -1,4 +1,4 @@
-#include "store/writer.h"
+#include "store/internal/writer.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,7 @@
 #include <fmt/format.h>
 
 #include "core/result.h"
-#include "store/database.h"
+#include "store/internal/database.h"
 
 namespace kedge::store {
 namespace {

@@ -1,4 +1,4 @@
-#include "store/writer.h"
+#include "store/internal/writer.h"
 
 #include <atomic>
 #include <future>
@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "core/scratch_folder.h"
+#include "store/internal/tables.h"
 #include "store/store.h"
 #include "store/test_backend.h"
 
@@ -29,7 +30,7 @@ class HeldStore : public testing::Test {
     store_ = std::move(*opened);
     ASSERT_TRUE(store_->create_run(key_, {}, kNow));
     std::promise<void> begun;
-    store_->change(
+    Tables(*store_).change(
         [&begun, go = go_.get_future().share(),
          is_first = true](Database&) mutable -> Result<void> {
           if (std::exchange(is_first, false)) {
@@ -158,7 +159,8 @@ TEST(Turn, loses_nothing_when_many_threads_are_at_it) {
   for (std::thread& thread : threads) {
     thread.join();
   }
-  ASSERT_TRUE(store.change([](Database&) -> Result<void> { return {}; }));  // after all before it
+  ASSERT_TRUE(
+      Tables(store).change([](Database&) -> Result<void> { return {}; }));  // after all before it
   EXPECT_EQ(answered, kThreads * kCalls);
   for (int i = 0; i < kThreads; ++i) {
     EXPECT_THAT(store.read_history({"p", fmt::format("r{}", i)}, "loss")->points, SizeIs(kCalls));

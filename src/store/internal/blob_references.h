@@ -11,7 +11,7 @@
 
 #include "core/result.h"
 #include "store/blobs.h"
-#include "store/database.h"
+#include "store/internal/database.h"
 
 namespace kedge::store {
 

@@ -1,4 +1,4 @@
-#include "store/database.h"
+#include "store/internal/database.h"
 
 #include <cmath>
 #include <limits>
@@ -15,7 +15,7 @@
 #include "core/scratch_folder.h"
 #include "core/small_disk.h"
 #include "store/internal/backends.h"
-#include "store/schema.h"
+#include "store/internal/schema.h"
 #include "store/store.h"
 #include "store/test_postgres.h"
 
@@ -30,13 +30,13 @@ class DatabaseTest : public testing::TestWithParam<std::string_view> {
  protected:
   void SetUp() override {
     if (GetParam() == "sqlite") {
-      address_ = parse_address(folder_.path().string());
+      address_ = folder_.path().string();
       return;
     }
     if (!TestPostgres::instance().is_running()) {
       GTEST_SKIP() << TestPostgres::instance().why_not();
     }
-    address_ = parse_address(TestPostgres::instance().make_database());
+    address_ = TestPostgres::instance().make_database();
   }
 
   std::unique_ptr<Database> open(Access access = Access::Owner) {
@@ -46,7 +46,7 @@ class DatabaseTest : public testing::TestWithParam<std::string_view> {
   }
 
   ScratchFolder folder_;
-  DatabaseAddress address_;
+  std::string address_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Both, DatabaseTest, testing::Values("sqlite", "postgres"),
@@ -180,8 +180,7 @@ class OldStoreTest : public DatabaseTest {
   }
 
   std::unique_ptr<Store> open_store() {
-    auto store =
-        Store::open(address_.is_postgres() ? address_.postgres : address_.folder.string(), 10);
+    auto store = Store::open(address_, 10);
     EXPECT_TRUE(store) << store.error().message;
     return std::move(*store);
   }
@@ -245,11 +244,10 @@ TEST_P(OldStoreTest, a_store_without_traces_has_nothing_to_say) {
 }
 
 TEST(Address, hides_the_password) {
-  EXPECT_EQ(render_address(parse_address("postgres://me:s3cret@host:5/db?password=s3cret")),
+  EXPECT_EQ(render_address("postgres://me:s3cret@host:5/db?password=s3cret"),
             "postgres://me@host:5/db");
-  EXPECT_EQ(render_address(parse_address("postgres://me@host:5432/db")),
-            "postgres://me@host:5432/db");
-  EXPECT_EQ(render_address(parse_address("data/here")), "data/here");
+  EXPECT_EQ(render_address("postgres://me@host:5432/db"), "postgres://me@host:5432/db");
+  EXPECT_EQ(render_address("data/here"), "data/here");
 }
 
 // The numbers are those of statfs(2).
@@ -266,7 +264,7 @@ TEST(Sqlite, says_when_the_disk_is_full_and_works_on_afterwards) {
   if (!disk.is_mounted()) {
     GTEST_SKIP() << "mounting a small disk needs root";
   }
-  auto opened = open_database(parse_address(disk.path().string()), Access::Owner);
+  auto opened = open_database(disk.path().string(), Access::Owner);
   ASSERT_TRUE(opened);
   Database& database = **opened;
   ASSERT_TRUE(database.run("CREATE TABLE t (b {blob})"));

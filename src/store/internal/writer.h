@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "core/result.h"
-#include "store/database.h"
+#include "store/internal/database.h"
 
 namespace kedge::store {
 

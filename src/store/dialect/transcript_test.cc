@@ -1,5 +1,5 @@
 // What clients of other dialects sent is kept word for word, on each database.
-#include "store/transcript.h"
+#include "store/dialect/transcript.h"
 
 #include <cstdint>
 #include <string>
@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "store/internal/tables.h"
 #include "store/test_backend.h"
 
 namespace kedge::store {
@@ -118,7 +119,7 @@ TEST_P(TranscriptTest, many_small_batches_become_few_packs) {
   EXPECT_EQ(texts(key).size(), 300U);
   EXPECT_EQ(texts(key, {.from = 299}).at(0), R"({"_step":299,"loss":299})");
   std::int64_t packs = 0;
-  ASSERT_TRUE(store_->read([&](Database& database) -> Result<void> {
+  ASSERT_TRUE(Tables(*store_).read([&](Database& database) -> Result<void> {
     packs = KEDGE_TRY(database.query_integer("SELECT count(*) FROM history_rows", {}));
     return {};
   }));

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "core/result.h"
-#include "store/database.h"
+#include "store/internal/database.h"
 
 namespace kedge::store {
 

@@ -1,4 +1,4 @@
-#include "store/blob_references.h"
+#include "store/internal/blob_references.h"
 
 #include <array>
 
@@ -58,12 +58,8 @@ Result<std::vector<StoredBlob>> list_referred_blobs(Database& database) {
   const std::string sql =
       fmt::format("SELECT digest, MAX(size) FROM ({}) AS referred GROUP BY digest ORDER BY digest",
                   select_referred("<> ''"));
-  std::vector<StoredBlob> blobs;
-  KEDGE_TRY(database.query(sql, {}, [&](const SqlRow& row) -> Result<void> {
-    blobs.push_back({row.string(0), static_cast<std::uint64_t>(row.integer(1))});
-    return {};
-  }));
-  return blobs;
+  return database.list(sql, {},
+                       [](const SqlRow& row) { return StoredBlob{row.string(0), row.count(1)}; });
 }
 
 Result<bool> is_blob_referred(Database& database, std::string_view digest,

@@ -1,4 +1,4 @@
-#include "store/portfolios.h"
+#include "store/dialect/portfolios.h"
 
 #include <string>
 #include <string_view>
@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "store/internal/tables.h"
 #include "store/internal/text.h"
 
 namespace kedge::store {
@@ -29,39 +30,22 @@ Portfolio read_portfolio(const SqlRow& row) {
           .created_us = row.integer(5)};
 }
 
-Result<std::vector<Portfolio>> read_portfolios(Database& database, std::string_view condition,
-                                               std::initializer_list<SqlValue> values) {
-  std::vector<Portfolio> found;
-  KEDGE_TRY(database.query(fmt::format("{}{} ORDER BY name", kSelectPortfolio, condition), values,
-                           [&](const SqlRow& row) -> Result<void> {
-                             found.push_back(read_portfolio(row));
-                             return {};
-                           }));
-  return found;
-}
-
 Result<std::vector<PortfolioMember>> read_members(Database& database, std::string_view condition,
                                                   std::initializer_list<SqlValue> values) {
-  std::vector<PortfolioMember> found;
-  KEDGE_TRY(
-      database.query(fmt::format("{}{} ORDER BY m.portfolio, m.member DESC", kMembers, condition),
-                     values, [&](const SqlRow& row) -> Result<void> {
-                       found.push_back({.portfolio = row.integer(0),
-                                        .index = row.integer(1),
-                                        .project = row.string(2),
-                                        .name = row.string(3),
-                                        .version = row.integer(4),
-                                        .aliases = {},
-                                        .created_us = row.integer(5)});
-                       return {};
-                     }));
+  auto found = KEDGE_TRY(
+      database.list(fmt::format("{}{} ORDER BY m.portfolio, m.member DESC", kMembers, condition),
+                    values, [](const SqlRow& row) {
+                      return PortfolioMember{.portfolio = row.integer(0),
+                                             .index = row.integer(1),
+                                             .project = row.string(2),
+                                             .name = row.string(3),
+                                             .version = row.integer(4),
+                                             .created_us = row.integer(5)};
+                    }));
   for (PortfolioMember& member : found) {
-    KEDGE_TRY(database.query(
+    member.aliases = KEDGE_TRY(database.list(
         "SELECT alias FROM portfolio_aliases WHERE portfolio = $1 AND member = $2 ORDER BY alias",
-        {member.portfolio, member.index}, [&](const SqlRow& row) -> Result<void> {
-          member.aliases.push_back(row.string(0));
-          return {};
-        }));
+        {member.portfolio, member.index}, first_text));
   }
   return found;
 }
@@ -101,62 +85,36 @@ Result<std::int64_t> find_or_add_member(Database& database, std::int64_t portfol
 }  // namespace
 
 Result<std::vector<Portfolio>> Portfolios::list(const std::string& project) const {
-  std::vector<Portfolio> found;
-  KEDGE_TRY(store_.read([&](Database& database) -> Result<void> {
-    found = KEDGE_TRY(read_portfolios(database, "project = $1", {project}));
-    return {};
-  }));
-  return found;
+  return Tables(store_).list(fmt::format("{}project = $1 ORDER BY name", kSelectPortfolio),
+                             {project}, read_portfolio);
 }
 
 Result<std::optional<Portfolio>> Portfolios::find(const std::string& project,
                                                   const std::string& name) const {
-  std::optional<Portfolio> found;
-  KEDGE_TRY(store_.read([&](Database& database) -> Result<void> {
-    for (Portfolio& portfolio :
-         KEDGE_TRY(read_portfolios(database, "project = $1 AND name = $2", {project, name}))) {
-      found = std::move(portfolio);
-    }
-    return {};
-  }));
-  return found;
+  return Tables(store_).find(fmt::format("{}project = $1 AND name = $2", kSelectPortfolio),
+                             {project, name}, read_portfolio);
 }
 
 Result<std::optional<Portfolio>> Portfolios::find(std::int64_t id) const {
-  std::optional<Portfolio> found;
-  KEDGE_TRY(store_.read([&](Database& database) -> Result<void> {
-    for (Portfolio& portfolio : KEDGE_TRY(read_portfolios(database, "id = $1", {id}))) {
-      found = std::move(portfolio);
-    }
-    return {};
-  }));
-  return found;
+  return Tables(store_).find(fmt::format("{}id = $1", kSelectPortfolio), {id}, read_portfolio);
 }
 
 Result<std::vector<PortfolioMember>> Portfolios::members(std::int64_t portfolio) const {
-  std::vector<PortfolioMember> found;
-  KEDGE_TRY(store_.read([&](Database& database) -> Result<void> {
-    found = KEDGE_TRY(read_members(database, "m.portfolio = $1", {portfolio}));
-    return {};
-  }));
-  return found;
+  return Tables(store_).read(
+      [&](Database& database) { return read_members(database, "m.portfolio = $1", {portfolio}); });
 }
 
 Result<std::vector<PortfolioMember>> Portfolios::links(const ArtifactVersion& version) const {
-  std::vector<PortfolioMember> found;
-  KEDGE_TRY(store_.read([&](Database& database) -> Result<void> {
-    found = KEDGE_TRY(read_members(database, "a.project = $1 AND a.name = $2 AND v.version = $3",
-                                   {version.project, version.name, version.version}));
-    return {};
-  }));
-  return found;
+  return Tables(store_).read([&](Database& database) {
+    return read_members(database, "a.project = $1 AND a.name = $2 AND v.version = $3",
+                        {version.project, version.name, version.version});
+  });
 }
 
 Result<PortfolioMember> Portfolios::link(const Portfolio& portfolio, const ArtifactVersion& version,
                                          const std::vector<std::string>& aliases,
                                          std::int64_t now_us) {
-  PortfolioMember member;
-  KEDGE_TRY(store_.change([&](Database& database) -> Result<void> {
+  return Tables(store_).change([&](Database& database) -> Result<PortfolioMember> {
     KEDGE_TRY(database.run(
         "INSERT INTO portfolios (project, name, type, description, created_us, next_member)"
         " VALUES ($1, $2, $3, $4, $5, 0) ON CONFLICT (project, name) DO NOTHING",
@@ -171,15 +129,13 @@ Result<PortfolioMember> Portfolios::link(const Portfolio& portfolio, const Artif
       KEDGE_TRY(move_portfolio_alias(database, id, index, alias));
     }
     KEDGE_TRY(move_portfolio_alias(database, id, index, "latest"));
-    member =
-        KEDGE_TRY(read_members(database, "m.portfolio = $1 AND m.member = $2", {id, index})).at(0);
-    return {};
-  }));
-  return member;
+    return KEDGE_TRY(read_members(database, "m.portfolio = $1 AND m.member = $2", {id, index}))
+        .at(0);
+  });
 }
 
 Result<void> Portfolios::unlink(std::int64_t portfolio, const ArtifactVersion& version) {
-  return store_.change([&](Database& database) -> Result<void> {
+  return Tables(store_).change([&](Database& database) -> Result<void> {
     const std::int64_t row = KEDGE_TRY(
         database.query_integer(kVersionRow, {version.project, version.name, version.version}));
     return database.run("DELETE FROM portfolio_members WHERE portfolio = $1 AND version = $2",
@@ -189,33 +145,27 @@ Result<void> Portfolios::unlink(std::int64_t portfolio, const ArtifactVersion& v
 
 Result<void> Portfolios::set_alias(std::int64_t portfolio, std::int64_t index,
                                    const std::string& alias) {
-  return store_.change(
+  return Tables(store_).change(
       [&](Database& database) { return move_portfolio_alias(database, portfolio, index, alias); });
 }
 
 Result<void> Portfolios::remove_alias(std::int64_t portfolio, const std::string& alias) {
-  return store_.change([&](Database& database) {
-    return database.run("DELETE FROM portfolio_aliases WHERE portfolio = $1 AND alias = $2",
-                        {portfolio, alias});
-  });
+  return Tables(store_).run("DELETE FROM portfolio_aliases WHERE portfolio = $1 AND alias = $2",
+                            {portfolio, alias});
 }
 
 Result<void> Portfolios::rename(std::int64_t portfolio, const std::string& name,
                                 const std::string& description) {
-  return store_.change([&](Database& database) {
-    return database.run("UPDATE portfolios SET name = $2, description = $3 WHERE id = $1",
-                        {portfolio, name, make_valid_text(description)});
-  });
+  return Tables(store_).run("UPDATE portfolios SET name = $2, description = $3 WHERE id = $1",
+                            {portfolio, name, make_valid_text(description)});
 }
 
 Result<void> Portfolios::remove(std::int64_t portfolio) {
-  return store_.change([&](Database& database) {
-    return database.run("DELETE FROM portfolios WHERE id = $1", {portfolio});
-  });
+  return Tables(store_).run("DELETE FROM portfolios WHERE id = $1", {portfolio});
 }
 
 Result<void> Portfolios::change_sequence(const Portfolio& which, const Portfolio& facts) {
-  return store_.change([&](Database& database) -> Result<void> {
+  return Tables(store_).change([&](Database& database) -> Result<void> {
     if (facts.name != which.name &&
         KEDGE_TRY(database.query_integer(
             "SELECT COUNT(*) FROM artifacts WHERE project = $1 AND name = $2",
@@ -235,7 +185,7 @@ Result<void> Portfolios::change_sequence(const Portfolio& which, const Portfolio
 }
 
 Result<void> Portfolios::remove_sequence(const std::string& project, const std::string& name) {
-  return store_.change([&](Database& database) -> Result<void> {
+  return Tables(store_).change([&](Database& database) -> Result<void> {
     KEDGE_TRY(database.run("DELETE FROM collection_tags WHERE project = $1 AND name = $2",
                            {project, name}));
     return database.run("DELETE FROM artifacts WHERE project = $1 AND name = $2", {project, name});
@@ -244,23 +194,15 @@ Result<void> Portfolios::remove_sequence(const std::string& project, const std::
 
 Result<std::vector<std::string>> Portfolios::tags(const std::string& project,
                                                   const std::string& name) const {
-  std::vector<std::string> found;
-  KEDGE_TRY(store_.read([&](Database& database) {
-    found.clear();
-    return database.query(
-        "SELECT tag FROM collection_tags WHERE project = $1 AND name = $2 ORDER BY tag",
-        {project, name}, [&](const SqlRow& row) -> Result<void> {
-          found.push_back(row.string(0));
-          return {};
-        });
-  }));
-  return found;
+  return Tables(store_).list(
+      "SELECT tag FROM collection_tags WHERE project = $1 AND name = $2 ORDER BY tag",
+      {project, name}, first_text);
 }
 
 Result<void> Portfolios::change_tags(const std::string& project, const std::string& name,
                                      const std::vector<std::string>& added,
                                      const std::vector<std::string>& removed) {
-  return store_.change([&](Database& database) -> Result<void> {
+  return Tables(store_).change([&](Database& database) -> Result<void> {
     for (const std::string& tag : removed) {
       KEDGE_TRY(
           database.run("DELETE FROM collection_tags WHERE project = $1 AND name = $2 AND tag = $3",

@@ -55,6 +55,7 @@ struct StoredRow {
   std::string text;
 };
 
+class Database;
 class TranscriptChange;
 
 // One for a store, for any thread.

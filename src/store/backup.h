@@ -1,5 +1,6 @@
 // Copies of a store that are whole, also while a server owns it, and the proof that a store is
-// sound. Copies are for SQLite; PostgreSQL has its own tools.
+// sound. A copy is a folder with SQLite's kedge.db and the blobs, wherever the store itself lies:
+// so it can be restored into any database.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +12,17 @@
 #include "core/file.h"
 #include "core/result.h"
 
-namespace kedge::server {
+namespace kedge::store {
 
 // Told after each blob: how many are done, of how many.
 using BlobProgress = std::function<void(std::size_t done, std::size_t total)>;
 
 struct StoreCopy {
-  Path from;               // a --data folder, or a backup
-  std::string from_blobs;  // as --blobs; empty: `from`/blobs
+  Path from;                    // a --data folder, or a backup
+  std::string from_db = {};     // as --db; empty: SQLite in `from`
+  std::string from_blobs = {};  // as --blobs; empty: `from`/blobs
   Path to;
+  std::string to_db = {};    // as --db; empty: SQLite in `to`
   bool may_replace = false;  // an older copy that is there
   BlobProgress on_blob = {};
 };
@@ -32,8 +35,9 @@ struct CopyReport {
   std::vector<std::string> problems = {};  // blobs that are gone or damaged in the original
 };
 
-// The database as it is at one moment, and every blob it refers to, checked on the way. The copy's
-// kedge.db gets its name last: where it is, the copy is whole.
+// The database as it is at one moment, and every blob it refers to, checked on the way. The
+// database comes last, at once: where it is, the copy is whole. Usage when there is a store
+// already.
 Result<CopyReport> copy_store(const StoreCopy& copy);
 
 struct CheckReport {
@@ -50,7 +54,7 @@ struct StoreCheck {
   BlobProgress on_blob = {};
 };
 
-// SQLite's own checks of the database, and that every blob that either database refers to is there.
+// The database's own checks of itself, and that every blob it refers to is there.
 Result<CheckReport> check_store(const StoreCheck& check);
 
-}  // namespace kedge::server
+}  // namespace kedge::store

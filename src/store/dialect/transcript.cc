@@ -1,4 +1,4 @@
-#include "store/transcript.h"
+#include "store/dialect/transcript.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -15,6 +15,7 @@
 #include "store/internal/live_run.h"
 #include "store/internal/run_rows.h"
 #include "store/internal/store_parts.h"
+#include "store/internal/tables.h"
 #include "store/internal/text.h"
 #include "store/store.h"
 
@@ -94,7 +95,7 @@ class RowTable {
         {run_, stream_, end, query.from, query.max_step, query.min_step},
         [&](const SqlRow& row) -> Result<void> {
           const std::string bytes = KEDGE_TRY(decompress(row.blob(1)));
-          return read_pack(bytes, static_cast<std::uint64_t>(row.integer(0)), [&](StoredRow found) {
+          return read_pack(bytes, row.count(0), [&](StoredRow found) {
             if (found.n >= query.from && found.n < end && found.step >= query.min_step &&
                 found.step <= query.max_step) {
               visit(std::move(found));
@@ -110,7 +111,7 @@ class RowTable {
         database_.query("SELECT first_row, data FROM history_rows WHERE run = $1 AND stream = $2 "
                         "AND first_row < $3 AND first_row + row_count > $3",
                         {run_, stream_, count}, [&](const SqlRow& row) -> Result<void> {
-                          kept.first = static_cast<std::uint64_t>(row.integer(0));
+                          kept.first = row.count(0);
                           const std::string bytes = KEDGE_TRY(decompress(row.blob(1)));
                           return read_pack(bytes, kept.first, [&](const StoredRow& found) {
                             if (found.n < count) {
@@ -138,19 +139,16 @@ class RowTable {
  private:
   // Newest first.
   Result<std::vector<Pack>> find_last() {
-    std::vector<Pack> packs;
-    KEDGE_TRY(database_.query(
+    return database_.list(
         "SELECT first_row, row_count, byte_count, min_step, max_step FROM history_rows "
         "WHERE run = $1 AND stream = $2 ORDER BY first_row DESC LIMIT 16",
-        {run_, stream_}, [&](const SqlRow& row) -> Result<void> {
-          packs.push_back({.first = static_cast<std::uint64_t>(row.integer(0)),
-                           .count = static_cast<std::uint64_t>(row.integer(1)),
-                           .size = static_cast<std::size_t>(row.integer(2)),
-                           .min_step = row.integer(3),
-                           .max_step = row.integer(4)});
-          return {};
-        }));
-    return packs;
+        {run_, stream_}, [](const SqlRow& row) {
+          return Pack{.first = row.count(0),
+                      .count = row.count(1),
+                      .size = row.count(2),
+                      .min_step = row.integer(3),
+                      .max_step = row.integer(4)};
+        });
   }
 
   Result<void> take_in(const Pack& before, Pack& pack) {
@@ -240,12 +238,9 @@ void add_row_values(Store::Impl& store, LiveRun& run, const HistoryRow& row, Met
 
 // Alerts come at once and rows in bundles: an alert's step is that of the last row before it.
 Result<void> place_alerts(Database& database, const LiveRun& run, const RowBatch& batch) {
-  std::vector<std::pair<std::int64_t, std::int64_t>> alerts;  // row number, time
-  KEDGE_TRY(database.query("SELECT id, time_us FROM records WHERE run = $1 AND type = 'alert'",
-                           {run.row}, [&](const SqlRow& row) -> Result<void> {
-                             alerts.emplace_back(row.integer(0), row.integer(1));
-                             return {};
-                           }));
+  const auto alerts = KEDGE_TRY(
+      database.list("SELECT id, time_us FROM records WHERE run = $1 AND type = 'alert'", {run.row},
+                    [](const SqlRow& row) { return std::pair(row.integer(0), row.integer(1)); }));
   for (const auto& [id, time_us] : alerts) {
     std::int64_t step = -1;
     for (const HistoryRow& row : batch.rows) {
@@ -318,9 +313,10 @@ void TranscriptChange::note_life() {
 
 Result<void> Transcript::change(const RunKey& key, std::int64_t now_us,
                                 const std::function<Result<void>(TranscriptChange&)>& work) {
-  return store_.impl_->writer->run([&](Database& database) -> Result<void> {
-    LiveRun* run = KEDGE_TRY(store_.impl_->touch(database, key));
-    TranscriptChange change(*store_.impl_, database, *run, now_us);
+  const Tables tables(store_);
+  return tables.change([&](Database& database) -> Result<void> {
+    LiveRun* run = KEDGE_TRY(tables.parts().touch(database, key));
+    TranscriptChange change(tables.parts(), database, *run, now_us);
     return work(change);
   });
 }
@@ -342,26 +338,27 @@ Result<void> Transcript::put_document(const RunKey& key, const std::string& name
 
 Result<std::uint64_t> Transcript::rewind(const RunKey& key, std::int64_t step,
                                          std::int64_t now_us) {
-  std::uint64_t kept = 0;
-  KEDGE_TRY(store_.impl_->writer->run([&](Database& database) -> Result<void> {
-    LiveRun* run = KEDGE_TRY(store_.impl_->touch(database, key));
-    store_.impl_->note_life(*run, now_us);
+  const Tables tables(store_);
+  return tables.change([&](Database& database) -> Result<std::uint64_t> {
+    LiveRun* run = KEDGE_TRY(tables.parts().touch(database, key));
+    tables.parts().note_life(*run, now_us);
     RowTable table(database, run->row, RowStream::History);
-    kept = KEDGE_TRY(table.total());
+    std::uint64_t kept = KEDGE_TRY(table.total());
     if (step != std::numeric_limits<std::int64_t>::max()) {
       KEDGE_TRY(table.read({.min_step = step + 1},
                            [&](const StoredRow& row) { kept = std::min(kept, row.n); }));
     }
     KEDGE_TRY(table.cut(kept));
-    return begin_attempt(*store_.impl_, database, *run, step, now_us);
-  }));
-  return kept;
+    KEDGE_TRY(begin_attempt(tables.parts(), database, *run, step, now_us));
+    return kept;
+  });
 }
 
 Result<void> Transcript::clear(const RunKey& key) {
-  return store_.impl_->writer->run([&](Database& database) -> Result<void> {
-    LiveRun* run = KEDGE_TRY(store_.impl_->touch(database, key));
-    store_.impl_->change(*run, kChangedConsole).console.clear();
+  const Tables tables(store_);
+  return tables.change([&](Database& database) -> Result<void> {
+    LiveRun* run = KEDGE_TRY(tables.parts().touch(database, key));
+    tables.parts().change(*run, kChangedConsole).console.clear();
     run->draft->is_console_cut = true;
     KEDGE_TRY(RowTable(database, run->row, RowStream::Events).cut(0));
     return database.run("DELETE FROM console WHERE run = $1", {run->row});
@@ -369,54 +366,36 @@ Result<void> Transcript::clear(const RunKey& key) {
 }
 
 Result<std::uint64_t> Transcript::count_rows(const RunKey& key, RowStream stream) const {
-  const EntryPointer entry = KEDGE_TRY(store_.impl_->find_entry(key));
-  std::uint64_t total = 0;
-  KEDGE_TRY(store_.impl_->read([&](Database& database) -> Result<void> {
-    total = KEDGE_TRY(RowTable(database, entry->row, stream).total());
-    return {};
-  }));
-  return total;
+  const EntryPointer entry = KEDGE_TRY(Tables(store_).parts().find_entry(key));
+  return Tables(store_).read(
+      [&](Database& database) { return RowTable(database, entry->row, stream).total(); });
 }
 
 Result<std::vector<StoredRow>> Transcript::read_rows(const RunKey& key,
                                                      const RowQuery& query) const {
-  const EntryPointer entry = KEDGE_TRY(store_.impl_->find_entry(key));
-  std::vector<StoredRow> rows;
-  KEDGE_TRY(store_.impl_->read([&](Database& database) {
-    rows.clear();  // it may run again
-    return RowTable(database, entry->row, query.stream).read(query, [&](StoredRow row) {
+  const EntryPointer entry = KEDGE_TRY(Tables(store_).parts().find_entry(key));
+  return Tables(store_).read([&](Database& database) -> Result<std::vector<StoredRow>> {
+    std::vector<StoredRow> rows;
+    KEDGE_TRY(RowTable(database, entry->row, query.stream).read(query, [&](StoredRow row) {
       rows.push_back(std::move(row));
-    });
-  }));
-  return rows;
+    }));
+    return rows;
+  });
 }
 
 Result<std::optional<std::string>> Transcript::find_document(const RunKey& key,
                                                              const std::string& name) const {
-  const EntryPointer entry = KEDGE_TRY(store_.impl_->find_entry(key));
-  std::optional<std::string> text;
-  KEDGE_TRY(store_.impl_->read([&](Database& database) {
-    return database.query("SELECT body FROM dialect_documents WHERE run = $1 AND name = $2",
-                          {entry->row, name}, [&](const SqlRow& row) -> Result<void> {
-                            text = row.string(0);
-                            return {};
-                          });
-  }));
-  return text;
+  const EntryPointer entry = KEDGE_TRY(Tables(store_).parts().find_entry(key));
+  return Tables(store_).find("SELECT body FROM dialect_documents WHERE run = $1 AND name = $2",
+                             {entry->row, name}, first_text);
 }
 
 Result<std::map<std::string, std::string>> Transcript::find_documents(const RunKey& key) const {
-  const EntryPointer entry = KEDGE_TRY(store_.impl_->find_entry(key));
-  std::map<std::string, std::string> documents;
-  KEDGE_TRY(store_.impl_->read([&](Database& database) {
-    documents.clear();
-    return database.query("SELECT name, body FROM dialect_documents WHERE run = $1", {entry->row},
-                          [&](const SqlRow& row) -> Result<void> {
-                            documents[row.string(0)] = row.string(1);
-                            return {};
-                          });
-  }));
-  return documents;
+  const EntryPointer entry = KEDGE_TRY(Tables(store_).parts().find_entry(key));
+  const auto found = KEDGE_TRY(Tables(store_).list(
+      "SELECT name, body FROM dialect_documents WHERE run = $1", {entry->row},
+      [](const SqlRow& row) { return std::pair(row.string(0), row.string(1)); }));
+  return std::map<std::string, std::string>(found.begin(), found.end());
 }
 
 }  // namespace kedge::store

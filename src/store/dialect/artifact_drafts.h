@@ -70,6 +70,10 @@ class ArtifactDrafts {
   // A version that is complete keeps the one it has.
   Result<void> set_manifest(std::int64_t draft, const std::string& digest);
 
+  // The MD5 (base64) of a blob, as far as it was written down.
+  Result<std::optional<std::string>> find_md5(const std::string& digest) const;
+  Result<void> put_md5(const std::string& digest, const std::string& md5) const;
+
   // Some blob with this MD5, and a draft that has it: of `project`, or of any where that is empty.
   struct KnownBytes {
     std::string digest;
@@ -88,9 +92,6 @@ class ArtifactDrafts {
   Result<void> remove(std::int64_t id);
 
  private:
-  Result<std::optional<VersionDraft>> find_where(const std::string& condition,
-                                                 std::initializer_list<SqlValue> values) const;
-
   Store& store_;
   Artifacts& artifacts_;
 };

@@ -1,4 +1,4 @@
-#include "store/schema.h"
+#include "store/internal/schema.h"
 
 #include <array>
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 #include "core/log.h"
 #include "core/result.h"
-#include "store/database.h"
+#include "store/internal/database.h"
 
 namespace kedge::store {
 namespace {

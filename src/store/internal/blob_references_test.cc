@@ -1,4 +1,4 @@
-#include "store/blob_references.h"
+#include "store/internal/blob_references.h"
 
 #include <algorithm>
 #include <memory>
@@ -10,8 +10,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "store/artifact_drafts.h"
 #include "store/artifacts.h"
+#include "store/dialect/artifact_drafts.h"
+#include "store/dialect/loose_files.h"
+#include "store/internal/tables.h"
 #include "store/test_backend.h"
 
 namespace kedge::store {
@@ -54,7 +56,7 @@ class BlobReferencesTest : public BackendTest {
             : "SELECT table_name, column_name FROM information_schema.columns"
               " WHERE table_schema = 'public'";
     std::set<Column> columns;
-    EXPECT_TRUE(store_->read([&](Database& database) {
+    EXPECT_TRUE(Tables(*store_).read([&](Database& database) {
       return database.query(sql, {}, [&](const SqlRow& row) -> Result<void> {
         columns.emplace(row.string(0), row.string(1));
         return {};
@@ -65,7 +67,7 @@ class BlobReferencesTest : public BackendTest {
 
   std::vector<std::string> referred() {
     std::vector<std::string> digests;
-    EXPECT_TRUE(store_->read([&](Database& database) -> Result<void> {
+    EXPECT_TRUE(Tables(*store_).read([&](Database& database) -> Result<void> {
       digests.clear();
       for (const StoredBlob& blob : KEDGE_TRY(list_referred_blobs(database))) {
         digests.push_back(blob.digest);
@@ -78,7 +80,7 @@ class BlobReferencesTest : public BackendTest {
   std::size_t count_held_by(const std::string& project) {
     std::size_t count = 0;
     for (const std::string& digest : referred()) {
-      EXPECT_TRUE(store_->read([&](Database& database) -> Result<void> {
+      EXPECT_TRUE(Tables(*store_).read([&](Database& database) -> Result<void> {
         count += KEDGE_TRY(is_blob_referred(database, digest, project)) ? 1 : 0;
         return {};
       }));
@@ -124,11 +126,8 @@ TEST_P(BlobReferencesTest, a_blob_is_kept_as_long_as_any_table_names_it) {
   ASSERT_TRUE(draft);
   ASSERT_TRUE(drafts.put_files(draft->id, {{"f", "md5", digests[2], 10}, {"g", "md5", "", 0}}));
   ASSERT_TRUE(drafts.set_manifest(draft->id, digests[3]));
-  ASSERT_TRUE(store_->change([&](Database& database) {
-    return database.run(
-        "INSERT INTO loose_files (shelf, path, size, digest) VALUES ('models/m', 'p', 10, $1)",
-        {digests[4]});
-  }));
+  LooseFiles loose(*store_);
+  ASSERT_TRUE(loose.put("models/m", {.path = "p", .size = 10, .digest = digests[4]}));
   EXPECT_EQ(artifacts.free_unused(digests).value(), 0U);
   std::ranges::sort(digests);
   EXPECT_THAT(referred(), ElementsAreArray(digests));
@@ -136,8 +135,7 @@ TEST_P(BlobReferencesTest, a_blob_is_kept_as_long_as_any_table_names_it) {
   EXPECT_EQ(count_held_by("mnist"), 1U);  // a run's file; what lies loose is no project's
   EXPECT_EQ(count_held_by("other"), 0U);
 
-  ASSERT_TRUE(
-      store_->change([&](Database& database) { return database.run("DELETE FROM loose_files"); }));
+  ASSERT_TRUE(loose.remove("models/m", {"p"}));
   ASSERT_TRUE(store_->delete_run(key));
   ASSERT_TRUE(drafts.remove(draft->id));
   ASSERT_TRUE(artifacts.remove(artifacts.find("p", "weights", "latest").value()));

@@ -1,4 +1,4 @@
-#include "store/database.h"
+#include "store/internal/database.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +9,9 @@
 
 #include "core/result.h"
 #include "store/internal/backends.h"
+#include "store/internal/schema.h"
+#include "store/internal/table_copy.h"
+#include "store/store.h"
 
 namespace kedge::store {
 
@@ -31,31 +34,25 @@ bool is_disk_full(const Error& error) {
   return error.hint == kDiskFullHint;
 }
 
-DatabaseAddress parse_address(const std::string& address) {
-  if (address.starts_with("postgres://") || address.starts_with("postgresql://")) {
-    return {.postgres = address};
-  }
-  return {.folder = address};
+Result<std::unique_ptr<Backend>> find_backend(const std::string& address) {
+  const std::size_t end = address.find("://");
+  return Backends::make("database",
+                        end == std::string::npos ? std::string("sqlite") : address.substr(0, end));
 }
 
-// postgres://user:password@host/name?password=word
-std::string render_address(const DatabaseAddress& address) {
-  if (!address.is_postgres()) {
-    return address.folder.string();
-  }
-  std::string text = address.postgres.substr(0, address.postgres.find('?'));
-  const std::size_t begin = text.find("://") + 3;
-  const std::size_t at = text.rfind('@', text.find('/', begin));
-  const std::size_t colon = text.find(':', begin);
-  if (at != std::string::npos && colon < at) {
-    text.erase(colon, at - colon);
-  }
-  return text;
+Result<std::unique_ptr<Database>> open_database(const std::string& address, Access access) {
+  return KEDGE_TRY(find_backend(address))->open(address, access);
 }
 
-Result<std::unique_ptr<Database>> open_database(const DatabaseAddress& address, Access access) {
-  return address.is_postgres() ? open_postgres(address.postgres, access)
-                               : open_sqlite(address.folder, access);
+std::string render_address(const std::string& address) {
+  const auto backend = find_backend(address);
+  return backend ? (*backend)->render(address) : address;
+}
+
+Result<void> Database::copy_to(const Path& folder) {
+  const auto copy = KEDGE_TRY(open_database(folder.string(), Access::Owner));
+  KEDGE_TRY(migrate(*copy));
+  return copy_tables(*this, *copy, *copy);
 }
 
 std::string substitute_types(std::string_view sql, std::string_view id, std::string_view blob) {
