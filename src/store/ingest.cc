@@ -76,26 +76,26 @@ std::string text_of(const json& body, const char* key) {
 }
 
 // Puts the records of one batch into the draft of its run.
-class Taker {
+class RecordApplier {
  public:
-  Taker(Store::Impl& store, Database& database, LiveRun& run, int attempt)
+  RecordApplier(Store::Impl& store, Database& database, LiveRun& run, int attempt)
       : store_(store), database_(database), run_(run), attempt_(attempt) {}
 
-  Result<void> take(const track::RecordView& record) {
+  Result<void> apply(const track::RecordView& record) {
     if (record.type == "scalars") {
-      take_points(record, MetricKind::Metric);
+      apply_points(record, MetricKind::Metric);
       return {};
     }
     if (record.type == "system") {
-      take_points(record, MetricKind::System);
+      apply_points(record, MetricKind::System);
       return {};
     }
     auto body = track::parse_body(record.body);
-    return body ? take_other(record, std::move(*body)) : Result<void>();
+    return body ? apply_other(record, std::move(*body)) : Result<void>();
   }
 
  private:
-  void take_points(const track::RecordView& record, MetricKind kind) {
+  void apply_points(const track::RecordView& record, MetricKind kind) {
     scalars_.clear();
     track::parse_scalars(record.body, scalars_);
     if (scalars_.empty()) {
@@ -131,7 +131,7 @@ class Taker {
     return place;
   }
 
-  Result<void> take_other(const track::RecordView& record, json body) {
+  Result<void> apply_other(const track::RecordView& record, json body) {
     if (record.type == "console") {
       store_.change(run_, kChangedConsole)
           .console.push_back({.time_us = record.time_us, .text = text_of(body, "line")});
@@ -141,16 +141,16 @@ class Taker {
       return {};
     }
     if (record.type == "attempt") {
-      return take_attempt(record, body);
+      return apply_attempt(record, body);
     }
     if (record.type == "state") {
-      return take_state(record, text_of(body, "state"));
+      return apply_state(record, text_of(body, "state"));
     }
     if (record.type == "tags" && body.contains("tags") && body["tags"].is_array()) {
-      return take_tags(body["tags"]);
+      return apply_tags(body["tags"]);
     }
     if (record.type == "summary") {
-      return take_summary(std::move(body));
+      return apply_summary(std::move(body));
     }
     RunDraft& draft = store_.change(run_, kChangedRecords);
     if (record.type == "config") {
@@ -168,7 +168,7 @@ class Taker {
                          .body = std::move(body)});
   }
 
-  Result<void> take_attempt(const track::RecordView& record, const json& body) {
+  Result<void> apply_attempt(const track::RecordView& record, const json& body) {
     Attempt attempt{.number = attempt_, .host = text_of(body, "host")};
     attempt.started_us = record.time_us;
     const auto from = body.find("from_step");
@@ -191,7 +191,7 @@ class Taker {
     return {};
   }
 
-  Result<void> take_state(const track::RecordView& record, const std::string& name) {
+  Result<void> apply_state(const track::RecordView& record, const std::string& name) {
     if (attempt_ >= run_.draft->facts.attempt) {
       store_.set_state(run_, parse_run_state(name).value_or(RunState::Failed), record.time_us);
     }
@@ -202,7 +202,7 @@ class Taker {
   }
 
   // Values that are also logged as curves are left to the curves, which may go on.
-  Result<void> take_summary(json values) {
+  Result<void> apply_summary(json values) {
     json others = json::object();
     for (auto& [key, value] : values.items()) {
       const bool is_curve = std::ranges::any_of(run_.places, [&, &name = key](const auto& names) {
@@ -216,7 +216,7 @@ class Taker {
                           : store_.apply_patch(database_, run_, {.summary = std::move(others)});
   }
 
-  Result<void> take_tags(const json& list) {
+  Result<void> apply_tags(const json& list) {
     RunPatch patch;
     patch.tags.emplace();
     for (const json& tag : list) {
@@ -255,11 +255,12 @@ Result<void> take_batch(Store::Impl& store, Database& database, const Batch& bat
   }
   track::ChainDigest digest = *parsed;
   store.note_life(run, batch.now_us);
-  Taker taker(store, database, run, attempt_of(frames.writer).value_or(draft.facts.attempt));
+  RecordApplier applier(store, database, run,
+                        attempt_of(frames.writer).value_or(draft.facts.attempt));
   for (auto i = static_cast<std::size_t>(state.next_seq - frames.from_seq);
        i < batch.records.size(); ++i) {
     const track::RecordView& record = batch.records[i];
-    KEDGE_TRY(taker.take(record));
+    KEDGE_TRY(applier.apply(record));
     digest.add(record.payload);
     ++state.next_seq;
     state.offset += record.frame_bytes();

@@ -42,7 +42,7 @@ bool is_letter(char32_t c) {
 
 }  // namespace
 
-bool Pattern::Taken::has(char32_t character) const {
+bool Pattern::CharacterSet::has(char32_t character) const {
   if (is_begin || is_end) {
     return false;
   }
@@ -63,7 +63,7 @@ class PatternParser {
     if (!rest_.empty()) {
       return wrong("')' without '('");
     }
-    pattern_.matches_nothing_ = whole.is_nullable;
+    pattern_.matches_everything_ = whole.is_nullable;
     pattern_.words_ = (pattern_.states_.size() + 63) / 64;
     pattern_.first_ = whole.first;
     pattern_.last_ = whole.last;
@@ -72,7 +72,7 @@ class PatternParser {
   }
 
  private:
-  using Taken = Pattern::Taken;
+  using CharacterSet = Pattern::CharacterSet;
 
   struct Fragment {
     bool is_nullable = true;
@@ -150,18 +150,18 @@ class PatternParser {
       }
       return inner;
     }
-    return state_for(KEDGE_TRY(parse_taken()));
+    return state_for(KEDGE_TRY(parse_characters()));
   }
 
-  Result<Taken> parse_taken() {
+  Result<CharacterSet> parse_characters() {
     const char32_t character = take_character(rest_);
     switch (character) {
       case '^':
-        return Taken{.is_begin = true};
+        return CharacterSet{.is_begin = true};
       case '$':
-        return Taken{.is_end = true};
+        return CharacterSet{.is_end = true};
       case '.':
-        return Taken{.ranges = {{'\n', '\n'}}, .is_negated = true};
+        return CharacterSet{.ranges = {{'\n', '\n'}}, .is_negated = true};
       case '[':
         return parse_class();
       case '\\':
@@ -176,11 +176,11 @@ class PatternParser {
       case ']':
         return wrong("']' without '['");
       default:
-        return Taken{.ranges = {{character, character}}};
+        return CharacterSet{.ranges = {{character, character}}};
     }
   }
 
-  Result<Taken> parse_escape() {
+  Result<CharacterSet> parse_escape() {
     if (rest_.empty()) {
       return wrong("'\\' at its end");
     }
@@ -188,28 +188,28 @@ class PatternParser {
     switch (character) {
       case 'd':
       case 'D':
-        return Taken{.ranges = {{'0', '9'}}, .is_negated = character == 'D'};
+        return CharacterSet{.ranges = {{'0', '9'}}, .is_negated = character == 'D'};
       case 'w':
       case 'W':
-        return Taken{.ranges = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}},
-                     .is_negated = character == 'W'};
+        return CharacterSet{.ranges = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}},
+                            .is_negated = character == 'W'};
       case 's':
       case 'S':
-        return Taken{.ranges = {{'\t', '\r'}, {' ', ' '}}, .is_negated = character == 'S'};
+        return CharacterSet{.ranges = {{'\t', '\r'}, {' ', ' '}}, .is_negated = character == 'S'};
       case 'n':
-        return Taken{.ranges = {{'\n', '\n'}}};
+        return CharacterSet{.ranges = {{'\n', '\n'}}};
       case 't':
-        return Taken{.ranges = {{'\t', '\t'}}};
+        return CharacterSet{.ranges = {{'\t', '\t'}}};
       default:
         if (is_letter(character) || (character >= '0' && character <= '9')) {
           return wrong(fmt::format("'\\{}', which it does not know", static_cast<char>(character)));
         }
-        return Taken{.ranges = {{character, character}}};
+        return CharacterSet{.ranges = {{character, character}}};
     }
   }
 
   // A class within a class, negated, is its complement.
-  static void add_ranges(Taken& to, const Taken& from) {
+  static void add_ranges(CharacterSet& to, const CharacterSet& from) {
     if (!from.is_negated) {
       to.ranges.insert(to.ranges.end(), from.ranges.begin(), from.ranges.end());
       return;
@@ -224,64 +224,64 @@ class PatternParser {
     to.ranges.emplace_back(next, kGreatestCharacter);
   }
 
-  static bool is_single(const Taken& taken) {
-    return !taken.is_negated && taken.ranges.size() == 1 &&
-           taken.ranges[0].first == taken.ranges[0].second;
+  static bool is_single(const CharacterSet& characters) {
+    return !characters.is_negated && characters.ranges.size() == 1 &&
+           characters.ranges[0].first == characters.ranges[0].second;
   }
 
-  Result<Taken> parse_class() {
-    Taken taken{.is_negated = take('^')};
+  Result<CharacterSet> parse_class() {
+    CharacterSet characters{.is_negated = take('^')};
     for (bool is_first = true; is_first || !rest_.starts_with(']'); is_first = false) {
       if (rest_.empty()) {
         return wrong("'[' without ']'");
       }
-      const Taken low = KEDGE_TRY(parse_class_item());
+      const CharacterSet low = KEDGE_TRY(parse_class_item());
       const bool is_range = rest_.size() > 1 && rest_[0] == '-' && rest_[1] != ']';
       if (!is_range) {
-        add_ranges(taken, low);
+        add_ranges(characters, low);
         continue;
       }
       rest_.remove_prefix(1);
-      const Taken high = KEDGE_TRY(parse_class_item());
+      const CharacterSet high = KEDGE_TRY(parse_class_item());
       if (!is_single(low) || !is_single(high) || low.ranges[0].first > high.ranges[0].first) {
         return wrong("a range in [ ] whose ends are not two characters in order");
       }
-      taken.ranges.emplace_back(low.ranges[0].first, high.ranges[0].first);
+      characters.ranges.emplace_back(low.ranges[0].first, high.ranges[0].first);
     }
     rest_.remove_prefix(1);
-    return taken;
+    return characters;
   }
 
-  Result<Taken> parse_class_item() {
+  Result<CharacterSet> parse_class_item() {
     const char32_t character = take_character(rest_);
     if (character == '\\') {
       return parse_escape();
     }
-    return Taken{.ranges = {{character, character}}};
+    return CharacterSet{.ranges = {{character, character}}};
   }
 
-  void fold_case(Taken& taken) const {
-    const std::size_t count = ignores_case_ ? taken.ranges.size() : 0;
+  void fold_case(CharacterSet& characters) const {
+    const std::size_t count = ignores_case_ ? characters.ranges.size() : 0;
     for (std::size_t i = 0; i < count; ++i) {
-      const auto [low, high] = taken.ranges[i];
+      const auto [low, high] = characters.ranges[i];
       for (const char32_t start : {U'a', U'A'}) {
         const char32_t other = start == U'a' ? U'A' : U'a';
         const char32_t from = std::max(low, start);
         const char32_t to = std::min<char32_t>(high, start + 25);
         if (from <= to) {
-          taken.ranges.emplace_back(from - start + other, to - start + other);
+          characters.ranges.emplace_back(from - start + other, to - start + other);
         }
       }
     }
   }
 
-  Result<Fragment> state_for(Taken taken) {
+  Result<Fragment> state_for(CharacterSet characters) {
     const std::size_t state = pattern_.states_.size();
     if (state == kMaxStates) {
       return wrong(fmt::format("more than {} characters", kMaxStates));
     }
-    fold_case(taken);
-    pattern_.states_.push_back(std::move(taken));
+    fold_case(characters);
+    pattern_.states_.push_back(std::move(characters));
     pattern_.follow_.emplace_back();
     Bits bits(state / 64 + 1);
     bits.back() = 1ULL << (state % 64);
@@ -307,7 +307,7 @@ class PatternParser {
       pattern.end_[state / 64] |= pattern.states_[state].is_end ? bit : 0;
     }
     for (char32_t character = 0; character < Pattern::kAscii; ++character) {
-      pattern.ascii_.push_back(pattern.takers_of(character));
+      pattern.ascii_.push_back(pattern.states_on(character));
     }
   }
 
@@ -328,18 +328,18 @@ Result<Pattern> Pattern::compile(std::string_view text) {
   return PatternParser(ignores_case ? text.substr(kIgnoreCase.size()) : text, ignores_case).parse();
 }
 
-Pattern::Bits Pattern::takers_of(char32_t character) const {
-  Bits takers(words_);
+Pattern::Bits Pattern::states_on(char32_t character) const {
+  Bits allowed(words_);
   for (std::size_t state = 0; state < states_.size(); ++state) {
     if (states_[state].has(character)) {
-      takers[state / 64] |= 1ULL << (state % 64);
+      allowed[state / 64] |= 1ULL << (state % 64);
     }
   }
-  return takers;
+  return allowed;
 }
 
 // One character on. True: the pattern ends here.
-bool Pattern::step(Bits& active, const Bits& takers) const {
+bool Pattern::step(Bits& active, const Bits& allowed) const {
   thread_local Bits next;
   next = first_;  // a match may begin anywhere
   each_bit(active, [&](std::size_t state) {
@@ -349,7 +349,7 @@ bool Pattern::step(Bits& active, const Bits& takers) const {
   });
   bool is_end = false;
   for (std::size_t word = 0; word < words_; ++word) {
-    active[word] = next[word] & takers[word];
+    active[word] = next[word] & allowed[word];
     is_end |= (active[word] & last_[word]) != 0;
   }
   return is_end;
@@ -359,7 +359,7 @@ bool Pattern::is_in(std::string_view text) const {
   if (is_literal_) {
     return text.find(literal_) != std::string_view::npos;
   }
-  if (matches_nothing_) {
+  if (matches_everything_) {
     return true;
   }
   thread_local Bits active;
@@ -369,7 +369,7 @@ bool Pattern::is_in(std::string_view text) const {
   }
   while (!text.empty()) {
     const char32_t character = take_character(text);
-    if (character < kAscii ? step(active, ascii_[character]) : step(active, takers_of(character))) {
+    if (character < kAscii ? step(active, ascii_[character]) : step(active, states_on(character))) {
       return true;
     }
   }

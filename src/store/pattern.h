@@ -29,8 +29,8 @@ class Pattern {
 
   using Bits = std::vector<std::uint64_t>;  // one a state
 
-  // What one state takes: characters, or one of the two ends of the text.
-  struct Taken {
+  // What leads into one state: characters, or one of the two ends of the text.
+  struct CharacterSet {
     std::vector<std::pair<char32_t, char32_t>> ranges = {};
     bool is_negated = false;
     bool is_begin = false;
@@ -41,18 +41,18 @@ class Pattern {
 
   static constexpr std::size_t kAscii = 128;
 
-  bool step(Bits& active, const Bits& takers) const;
-  Bits takers_of(char32_t character) const;
+  bool step(Bits& active, const Bits& allowed) const;
+  Bits states_on(char32_t character) const;
 
   std::string literal_;  // where it is nothing but text
   bool is_literal_ = false;
-  bool matches_nothing_ = false;  // the empty text, and so every text
+  bool matches_everything_ = false;  // because it matches the empty text
   std::size_t words_ = 0;
-  std::vector<Taken> states_;
+  std::vector<CharacterSet> states_;
   std::vector<Bits> follow_;
   Bits first_;
   Bits last_;
-  std::vector<Bits> ascii_;  // which states take it
+  std::vector<Bits> ascii_;  // which states it leads into
   Bits begin_;
   Bits end_;
 };
