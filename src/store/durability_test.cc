@@ -14,6 +14,7 @@
 
 #include "core/file.h"
 #include "core/small_disk.h"
+#include "store/internal/database.h"
 #include "store/store.h"
 #include "store/test_backend.h"
 #include "store/test_log.h"

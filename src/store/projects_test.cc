@@ -196,12 +196,10 @@ TEST_P(ProjectsTest, a_plan_of_another_language_picks_and_orders) {
   Search search{.limit = 2};
   search.plan = [](const QueryKeys& keys) {
     const auto lr = *keys.find_config("lr");
-    const auto value = [lr](const QueriedRun& run) {
-      return std::get<std::int64_t>(run.config(lr));
-    };
-    return SearchPlan{.matches = [value](const QueriedRun& run) { return value(run) != 2; },
-                      .is_before = [value](const QueriedRun& a,
-                                           const QueriedRun& b) { return value(a) > value(b); }};
+    const RunView value = [lr](const QueriedRun& run, std::string&) { return run.config(lr); };
+    const Condition is_two{.kind = Condition::Kind::Equal, .view = value, .values = {2.0}};
+    return SearchPlan{.filter = {.kind = Condition::Kind::Not, .children = {is_two}},
+                      .order = {{value, true}}};
   };
   std::vector<std::pair<std::string, double>> seen;
   const auto total = store_->scan(search, kNow, [&](const FoundRun& run) {

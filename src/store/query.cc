@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -29,6 +30,12 @@ Result<RunFilter> RunFilter::compile(std::string_view text, const QueryKeys& key
   return RunFilter(std::move(plan));
 }
 
+RunFilter RunFilter::compile(const Condition& condition) {
+  auto plan = std::make_unique<Plan>();
+  plan->query = plan_of(condition);
+  return RunFilter(std::move(plan));
+}
+
 bool RunFilter::matches(const QueriedRun& run) const {
   return plan_->query.matches(plan_->query.root, run);
 }
@@ -48,11 +55,7 @@ struct SortKey {
   std::string_view text;
 };
 
-SortKey sort_key_of(const BoundField& field, const QueriedRun& run) {
-  QueryValue value = value_of(field, run);
-  if (field.name.kind == FieldName::Kind::Tag && run.tag_count() > 0) {
-    value = run.tag(0);
-  }
+SortKey sort_key_of(const QueryValue& value) {
   SortKey key;
   if (const auto* integer = std::get_if<std::int64_t>(&value)) {
     key = {SortClass::Number, static_cast<long double>(*integer), {}};
@@ -64,6 +67,13 @@ SortKey sort_key_of(const BoundField& field, const QueriedRun& run) {
     key = {SortClass::Text, 0, *text};
   }
   return key;
+}
+
+RunView view_of(BoundField field) {
+  return [field = std::move(field)](const QueriedRun& run, std::string& /*made*/) -> QueryValue {
+    const bool is_tag = field.name.kind == FieldName::Kind::Tag && run.tag_count() > 0;
+    return is_tag ? QueryValue(run.tag(0)) : value_of(field, run);
+  };
 }
 
 // Below zero: a first.
@@ -91,12 +101,7 @@ Error for_order(Error error) {
 }  // namespace
 
 struct RunOrder::Plan {
-  struct Term {
-    BoundField field;
-    bool is_descending = false;
-  };
-
-  std::vector<Term> terms;
+  std::vector<ViewOrder> terms;
 };
 
 RunOrder::RunOrder(std::unique_ptr<Plan> plan) : plan_(std::move(plan)) {}
@@ -119,9 +124,13 @@ Result<RunOrder> RunOrder::compile(std::span<const std::string> terms, const Que
     if (!field) {
       return std::unexpected(for_order(std::move(field).error()));
     }
-    plan->terms.push_back({bind_field(*std::move(field), keys, nullptr), is_descending});
+    plan->terms.push_back({view_of(bind_field(*std::move(field), keys, nullptr)), is_descending});
   }
   return RunOrder(std::move(plan));
+}
+
+RunOrder RunOrder::compile(std::vector<ViewOrder> terms) {
+  return RunOrder(std::make_unique<Plan>(Plan{std::move(terms)}));
 }
 
 std::vector<std::size_t> RunOrder::sorted(std::span<const QueriedRun* const> runs,
@@ -129,9 +138,14 @@ std::vector<std::size_t> RunOrder::sorted(std::span<const QueriedRun* const> run
   const std::size_t term_count = plan_->terms.size();
   std::vector<SortKey> keys;
   keys.reserve(runs.size() * term_count);
+  std::deque<std::string> made;  // its texts do not move
+  made.emplace_back();
   for (const QueriedRun* run : runs) {
-    for (const Plan::Term& term : plan_->terms) {
-      keys.push_back(sort_key_of(term.field, *run));
+    for (const ViewOrder& term : plan_->terms) {
+      keys.push_back(sort_key_of(term.view(*run, made.back())));
+      if (!made.back().empty()) {
+        made.emplace_back();
+      }
     }
   }
   std::vector<std::size_t> places(runs.size());

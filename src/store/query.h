@@ -75,11 +75,41 @@ class QueriedRun {
   virtual std::string_view tag(std::size_t index) const = 0;
 };
 
-// A query of another language, compiled against the store's keys.
+// What a condition or an order of another language looks at. `made` holds a text that is made for
+// it, as long as the value is used.
+using RunView = std::function<QueryValue(const QueriedRun& run, std::string& made)>;
+
+// A filter of another language as the tree that this one's texts are compiled into, too. A run
+// without the value passes none of its leaves.
+struct Condition {
+  enum class Kind : std::uint8_t {
+    All,  // of `children`; of none: true
+    Any,
+    Not,  // the first of `children`
+    Exists,
+    Equal,  // to one of `values`
+    Less,
+    LessEqual,
+    Greater,
+    GreaterEqual,
+    Match,
+  };
+
+  Kind kind = Kind::All;
+  std::vector<Condition> children = {};
+  RunView view = {};
+  std::vector<std::variant<double, std::string>> values = {};  // of Equal any number, else one
+  std::function<bool(std::string_view text)> is_match = {};    // of Match
+};
+
+struct ViewOrder {
+  RunView view;
+  bool is_descending = false;
+};
+
 struct SearchPlan {
-  std::function<bool(const QueriedRun&)> matches = {};  // empty: all
-  // An order of runs; empty: newest first. Equal ones keep their order.
-  std::function<bool(const QueriedRun&, const QueriedRun&)> is_before = {};
+  Condition filter = {};
+  std::vector<ViewOrder> order = {};  // empty: newest first
 };
 
 // A longer or deeper filter is refused.
@@ -93,6 +123,8 @@ class RunFilter {
   // picks every run. `now_us` is what `created > -7d` counts from.
   static Result<RunFilter> compile(std::string_view text, const QueryKeys& keys,
                                    std::int64_t now_us);
+
+  static RunFilter compile(const Condition& condition);
 
   RunFilter(RunFilter&&) noexcept;
   RunFilter& operator=(RunFilter&&) noexcept;
@@ -113,6 +145,7 @@ class RunOrder {
  public:
   // Terms like "-summary.val/accuracy" and "created", the first the most important.
   static Result<RunOrder> compile(std::span<const std::string> terms, const QueryKeys& keys);
+  static RunOrder compile(std::vector<ViewOrder> terms);
 
   RunOrder(RunOrder&&) noexcept;
   RunOrder& operator=(RunOrder&&) noexcept;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <compare>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -16,17 +15,10 @@
 namespace kedge::mlflow {
 namespace {
 
-using store::KeyId;
+using store::Condition;
 using store::QueriedRun;
 using store::QueryValue;
 using store::RunFact;
-
-// What a clause or an order looks at. A text that is made for it lies in `made`.
-struct Seen {
-  std::optional<double> number = {};
-  std::optional<std::string_view> text = {};
-  std::string made = {};
-};
 
 std::optional<double> number_of(const QueryValue& value) {
   if (const auto* number = std::get_if<double>(&value)) {
@@ -46,178 +38,166 @@ std::optional<std::string_view> text_of(const QueryValue& value) {
   return text == nullptr ? std::nullopt : std::optional(*text);
 }
 
-// Empty is "not there" for facts of ours.
-std::optional<std::string_view> filled(const QueryValue& value) {
-  const auto text = text_of(value);
-  return text && !text->empty() ? text : std::nullopt;
+QueryValue value_or_none(const std::optional<std::string_view>& text) {
+  return text ? QueryValue(*text) : QueryValue();
 }
 
-void see_param(const QueryValue& value, Seen& seen) {
-  if (const auto text = text_of(value)) {
-    seen.text = text;
-    return;
-  }
-  if (std::holds_alternative<std::monostate>(value)) {
-    return;
+// Empty is "not there" for facts of ours.
+QueryValue filled(const QueryValue& value) {
+  const auto text = text_of(value);
+  return text && !text->empty() ? value : QueryValue();
+}
+
+// As Python writes it.
+QueryValue param_of(const QueryValue& value, std::string& made) {
+  if (std::holds_alternative<std::monostate>(value) || text_of(value)) {
+    return value;
   }
   if (const auto* truth = std::get_if<bool>(&value)) {
-    seen.text = *truth ? "True" : "False";
-    return;
+    return *truth ? "True" : "False";
   }
   if (std::holds_alternative<std::nullptr_t>(value)) {
-    seen.text = "None";
-    return;
+    return "None";
   }
   const auto* integer = std::get_if<std::int64_t>(&value);
-  seen.made = integer != nullptr ? std::to_string(*integer) : python_float(std::get<double>(value));
-  seen.text = seen.made;
+  made = integer != nullptr ? std::to_string(*integer) : python_float(std::get<double>(value));
+  return std::string_view(made);
 }
 
-using See = std::function<void(const QueriedRun& run, Seen& seen)>;
+using store::RunView;
 using Locations = std::shared_ptr<const std::map<std::string, std::string, std::less<>>>;
 
-See see_fact(RunFact fact) {
-  return [fact](const QueriedRun& run, Seen& seen) { seen.text = text_of(run.fact(fact)); };
+RunView view_fact(RunFact fact) {
+  return [fact](const QueriedRun& run, std::string&) { return run.fact(fact); };
 }
 
-See see_time(RunFact fact) {
-  return [fact](const QueriedRun& run, Seen& seen) {
-    const auto time = number_of(run.fact(fact));
-    if (time && *time > 0) {
-      seen.number = std::floor(*time / 1000);
-    }
+RunView view_time(RunFact fact) {
+  return [fact](const QueriedRun& run, std::string&) -> QueryValue {
+    const double time = number_of(run.fact(fact)).value_or(0);
+    return time > 0 ? QueryValue(std::floor(time / 1000)) : QueryValue();
   };
 }
 
-See see_attribute(const std::string& key, const Locations& locations) {
-  if (key == "start_time") {
-    return see_time(RunFact::Created);
+RunView view_nothing() {
+  return [](const QueriedRun&, std::string&) { return QueryValue(); };
+}
+
+RunView view_attribute(const std::string& key, const Locations& locations) {
+  static const std::map<std::string_view, RunView> views = {
+      {"start_time", view_time(RunFact::Created)},
+      {"end_time", view_time(RunFact::Ended)},
+      {"run_id", view_fact(RunFact::Id)},
+      {"run_name", view_fact(RunFact::Name)},
+      {"user_id", view_fact(RunFact::User)},
+      {"status", [](const QueriedRun& run, std::string&) {
+         const auto state = store::parse_run_state(text_of(run.fact(RunFact::State)).value_or(""));
+         return state ? QueryValue(status_of(*state)) : QueryValue();
+       }}};
+  if (const auto found = views.find(key); found != views.end()) {
+    return found->second;
   }
-  if (key == "end_time") {
-    return see_time(RunFact::Ended);
-  }
-  if (key == "run_id") {
-    return see_fact(RunFact::Id);
-  }
-  if (key == "run_name") {
-    return see_fact(RunFact::Name);
-  }
-  if (key == "user_id") {
-    return see_fact(RunFact::User);
-  }
-  if (key == "status") {
-    return [](const QueriedRun& run, Seen& seen) {
-      const auto name = text_of(run.fact(RunFact::State));
-      const auto state = store::parse_run_state(name.value_or(""));
-      seen.text = state ? std::optional(status_of(*state)) : std::nullopt;
-    };
-  }
-  return [locations](const QueriedRun& run, Seen& seen) {  // artifact_uri
-    const auto project = text_of(run.fact(RunFact::Project)).value_or("");
-    const auto found = locations->find(project);
-    if (found != locations->end()) {
-      seen.made =
-          fmt::format("{}{}/artifacts", found->second, text_of(run.fact(RunFact::Id)).value_or(""));
-      seen.text = seen.made;
+  return [locations](const QueriedRun& run, std::string& made) -> QueryValue {  // artifact_uri
+    const auto found = locations->find(text_of(run.fact(RunFact::Project)).value_or(""));
+    if (found == locations->end()) {
+      return {};
     }
+    made =
+        fmt::format("{}{}/artifacts", found->second, text_of(run.fact(RunFact::Id)).value_or(""));
+    return std::string_view(made);
   };
 }
 
-See see_tag(const std::string& key, const store::QueryKeys& keys) {
+RunView view_tag(const std::string& key, const store::QueryKeys& keys) {
   if (key == kRunNameTag || key == kParentTag || key == kNoteTag) {
     const RunFact fact = key == kRunNameTag  ? RunFact::Name
                          : key == kParentTag ? RunFact::Parent
                                              : RunFact::Notes;
-    return [fact](const QueriedRun& run, Seen& seen) { seen.text = filled(run.fact(fact)); };
+    return [fact](const QueriedRun& run, std::string&) { return filled(run.fact(fact)); };
   }
   const auto label = keys.find_label(key);
   if (key == kUserTag) {
-    return [label](const QueriedRun& run, Seen& seen) {
-      seen.text = label ? text_of(run.label(*label)) : std::nullopt;
-      if (!seen.text && text_of(run.fact(RunFact::Source)) != "mlflow") {
-        seen.text = filled(run.fact(RunFact::User));
-      }
+    return [label](const QueriedRun& run, std::string&) -> QueryValue {
+      const auto text = label ? text_of(run.label(*label)) : std::nullopt;
+      const bool is_own = !text && text_of(run.fact(RunFact::Source)) != "mlflow";
+      return is_own ? filled(run.fact(RunFact::User)) : value_or_none(text);
     };
   }
   if (!label) {
-    return [](const QueriedRun&, Seen&) {};
+    return view_nothing();
   }
-  return [label = *label](const QueriedRun& run, Seen& seen) {
-    seen.text = text_of(run.label(label));
+  return [label = *label](const QueriedRun& run, std::string&) {
+    return value_or_none(text_of(run.label(label)));
   };
 }
 
-See see(Entity entity, const std::string& key, const store::QueryKeys& keys,
-        const Locations& locations) {
+RunView view_of(Entity entity, const std::string& key, const store::QueryKeys& keys,
+                const Locations& locations) {
   if (entity == Entity::Attribute) {
-    return see_attribute(key, locations);
+    return view_attribute(key, locations);
   }
   if (entity == Entity::Tag) {
-    return see_tag(key, keys);
+    return view_tag(key, keys);
   }
-  const auto number = entity == Entity::Metric ? keys.find_metric(key) : keys.find_config(key);
-  if (!number) {
-    return [](const QueriedRun&, Seen&) {};
+  const auto id = entity == Entity::Metric ? keys.find_metric(key) : keys.find_config(key);
+  if (!id) {
+    return view_nothing();
   }
   if (entity == Entity::Metric) {
-    return [id = *number](const QueriedRun& run, Seen& seen) {
-      seen.number = number_of(run.summary(id, store::SummaryPart::Last));
+    return [id = *id](const QueriedRun& run, std::string&) {
+      const auto number = number_of(run.summary(id, store::SummaryPart::Last));
+      return number ? QueryValue(*number) : QueryValue();
     };
   }
-  return [id = *number](const QueriedRun& run, Seen& seen) { see_param(run.config(id), seen); };
+  return [id = *id](const QueriedRun& run, std::string& made) {
+    return param_of(run.config(id), made);
+  };
 }
 
-struct Test {
-  Clause clause;
-  See see;
-
-  bool passes(const QueriedRun& run) const {
-    Seen seen;
-    see(run, seen);
-    return clause.is_numeric ? matches_number(clause, seen.number)
-                             : matches_text(clause, seen.text);
+// A value that is not there passes only IS NULL.
+Condition condition_of(const Clause& clause, const RunView& view) {
+  using Kind = Condition::Kind;
+  Condition leaf{.kind = Kind::Equal, .view = view};
+  if (clause.is_numeric) {
+    leaf.values = {clause.number};
+  } else if (clause.comparator == Comparator::In || clause.comparator == Comparator::NotIn) {
+    leaf.values.assign(clause.list.begin(), clause.list.end());
+  } else {
+    leaf.values = {clause.text};
   }
-};
-
-// Missing values come last whichever way, and NaN just before them.
-int rank(const Seen& seen) {
-  if (seen.number) {
-    return std::isnan(*seen.number) ? 1 : 0;
+  const Condition exists{.kind = Kind::Exists, .view = view};
+  const auto negated = [](Condition child) {
+    return Condition{.kind = Kind::Not, .children = {std::move(child)}};
+  };
+  switch (clause.comparator) {
+    case Comparator::Equal:
+    case Comparator::In:
+      return leaf;
+    case Comparator::NotEqual:
+    case Comparator::NotIn:
+      return {.children = {exists, negated(std::move(leaf))}};
+    case Comparator::IsNull:
+      return negated(exists);
+    case Comparator::IsNotNull:
+      return exists;
+    case Comparator::Like:
+    case Comparator::ILike:
+      leaf.kind = Kind::Match;
+      leaf.is_match = [clause](std::string_view text) { return matches_text(clause, text); };
+      return leaf;
+    case Comparator::Less:
+      leaf.kind = Kind::Less;
+      break;
+    case Comparator::LessEqual:
+      leaf.kind = Kind::LessEqual;
+      break;
+    case Comparator::Greater:
+      leaf.kind = Kind::Greater;
+      break;
+    case Comparator::GreaterEqual:
+      leaf.kind = Kind::GreaterEqual;
+      break;
   }
-  return seen.text ? 0 : 2;
-}
-
-// Below 0: `a` comes first.
-int compare_seen(const Seen& a, const Seen& b, bool is_ascending) {
-  const int ranks = rank(a) - rank(b);
-  if (ranks != 0 || rank(a) != 0) {
-    return ranks;
-  }
-  int order = 0;
-  if (a.number && b.number) {
-    order = *a.number < *b.number ? -1 : *a.number > *b.number ? 1 : 0;
-  } else if (a.text && b.text) {
-    order = a.text->compare(*b.text);
-  }
-  return is_ascending ? order : -order;
-}
-
-struct RunSorting {
-  See see;
-  bool is_ascending;
-};
-
-bool is_run_before(const std::vector<RunSorting>& order, const QueriedRun& a, const QueriedRun& b) {
-  for (const RunSorting& term : order) {
-    Seen left;
-    Seen right;
-    term.see(a, left);
-    term.see(b, right);
-    if (const int found = compare_seen(left, right, term.is_ascending); found != 0) {
-      return found < 0;
-    }
-  }
-  return false;
+  return clause.is_numeric ? leaf : Condition{.kind = Kind::Any};  // texts have no order here
 }
 
 std::vector<OrderTerm> whole_order(std::vector<OrderTerm> terms) {
@@ -238,25 +218,21 @@ std::vector<OrderTerm> whole_order(std::vector<OrderTerm> terms) {
 }  // namespace
 
 store::SearchPlan compile_query(const RunQuery& query, const store::QueryKeys& keys) {
-  std::vector<Test> tests;
-  for (const Clause& clause : query.clauses) {
-    tests.push_back({clause, see(clause.entity, clause.key, keys, query.locations)});
-  }
-  std::vector<RunSorting> order;
-  for (const OrderTerm& term : whole_order(query.order)) {
-    order.push_back({see(term.entity, term.key, keys, query.locations), term.is_ascending});
-  }
   store::SearchPlan plan;
-  if (!tests.empty() || query.only) {
-    plan.matches = [tests = std::move(tests), only = query.only](const QueriedRun& run) {
-      const bool is_one = !only || only->contains(text_of(run.fact(RunFact::Id)).value_or(""));
-      return is_one &&
-             std::ranges::all_of(tests, [&](const Test& test) { return test.passes(run); });
-    };
+  for (const Clause& clause : query.clauses) {
+    plan.filter.children.push_back(
+        condition_of(clause, view_of(clause.entity, clause.key, keys, query.locations)));
   }
-  plan.is_before = [order = std::move(order)](const QueriedRun& a, const QueriedRun& b) {
-    return is_run_before(order, a, b);
-  };
+  if (query.only) {
+    plan.filter.children.push_back(
+        {.kind = Condition::Kind::Match,
+         .view = view_fact(RunFact::Id),
+         .is_match = [only = query.only](std::string_view id) { return only->contains(id); }});
+  }
+  for (const OrderTerm& term : whole_order(query.order)) {
+    plan.order.push_back(
+        {view_of(term.entity, term.key, keys, query.locations), !term.is_ascending});
+  }
   return plan;
 }
 

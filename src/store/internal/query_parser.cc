@@ -4,6 +4,7 @@
 
 #include "core/nearest.h"
 #include "store/internal/query_plan.h"
+#include "store/pattern.h"
 
 namespace kedge::store {
 namespace {
@@ -205,7 +206,9 @@ class QueryParser {
     }
     return add({.kind = NodeKind::Match,
                 .field = KEDGE_TRY(bind_compared(name, true)),
-                .pattern = *std::move(pattern)});
+                .is_match = [pattern = *std::move(pattern)](std::string_view text) {
+                  return pattern.is_in(text);
+                }});
   }
 
   std::vector<Token> tokens_;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,7 +10,6 @@
 #include "core/result.h"
 #include "store/internal/field.h"
 #include "store/internal/query_literal.h"
-#include "store/pattern.h"
 #include "store/query.h"
 
 namespace kedge::store {
@@ -21,9 +20,10 @@ struct QueryNode {
   NodeKind kind = NodeKind::All;
   std::vector<std::uint32_t> children = {};  // of All, Any, Not
   BoundField field = {};
+  RunView view = {};                        // given: in place of `field`
   TokenKind comparison = TokenKind::Equal;  // of Compare: one of six
   std::vector<Literal> literals = {};       // of Compare: one; of OneOf: any number
-  std::optional<Pattern> pattern = {};
+  std::function<bool(std::string_view text)> is_match = {};
 };
 
 struct QueryPlan {
@@ -33,6 +33,8 @@ struct QueryPlan {
 
   bool matches(std::uint32_t node, const QueriedRun& run) const;
 };
+
+QueryPlan plan_of(const Condition& condition);
 
 Result<QueryPlan> parse_query(std::string_view text, const QueryKeys& keys, std::int64_t now_us);
 

@@ -162,51 +162,31 @@ bool is_shown(const RunFacts& facts, const Search& search) {
   return is_in_scope(facts, search);
 }
 
-// A native filter and order as a plan; they must outlive it.
-SearchPlan plan_of(const RunFilter& filter) {
-  return {.matches = [&filter](const QueriedRun& run) { return filter.matches(run); }};
-}
-
-// The places of one page in the order of a plan.
-std::vector<std::size_t> sort_by(const SearchPlan& plan, const std::vector<const QueriedRun*>& runs,
-                                 const Search& search) {
-  std::vector<std::size_t> places(runs.size());
-  std::iota(places.begin(), places.end(), std::size_t{0});
-  const auto is_before = [&](std::size_t a, std::size_t b) {
-    return plan.is_before(*runs[a], *runs[b]) || (!plan.is_before(*runs[b], *runs[a]) && a < b);
-  };
-  const std::size_t begin = std::min(search.offset, runs.size());
-  const std::size_t end = begin + std::min(search.limit, runs.size() - begin);
-  const auto at = [&](std::size_t i) { return places.begin() + static_cast<std::ptrdiff_t>(i); };
-  std::ranges::partial_sort(places.begin(), at(end), places.end(), is_before);
-  return {at(begin), at(end)};
-}
-
 }  // namespace
 
 Result<FoundRuns> RunIndex::search(const Search& search, std::int64_t now_us) const {
   static const std::vector<std::string> kNewestFirst = {"-created", "id"};
   const IndexSnapshot blocks = snapshot();
   const ScopedKeys keys(*this, blocks, search);
-  const RunFilter filter = KEDGE_TRY(RunFilter::compile(search.filter, keys, now_us));
+  SearchPlan plan = search.plan ? search.plan(keys) : SearchPlan();
+  const RunFilter filter = search.plan ? RunFilter::compile(plan.filter)
+                                       : KEDGE_TRY(RunFilter::compile(search.filter, keys, now_us));
   const RunOrder order =
-      KEDGE_TRY(RunOrder::compile(search.order.empty() ? kNewestFirst : search.order, keys));
-  const SearchPlan plan = search.plan ? search.plan(keys) : plan_of(filter);
+      plan.order.empty()
+          ? KEDGE_TRY(RunOrder::compile(search.order.empty() ? kNewestFirst : search.order, keys))
+          : RunOrder::compile(std::move(plan.order));
   std::vector<const QueriedRun*> matches;
   std::vector<const EntryPointer*> pointers;
   for (const auto& block : blocks) {
     for (const EntryPointer& entry : block->entries) {
-      if (entry != nullptr && is_shown(entry->facts, search) &&
-          (!plan.matches || plan.matches(*entry))) {
+      if (entry != nullptr && is_shown(entry->facts, search) && filter.matches(*entry)) {
         matches.push_back(entry.get());
         pointers.push_back(&entry);
       }
     }
   }
   FoundRuns found{.runs = {}, .total = matches.size(), .warnings = filter.warnings()};
-  const auto places = plan.is_before ? sort_by(plan, matches, search)
-                                     : order.sorted(matches, search.offset, search.limit);
-  for (const std::size_t place : places) {
+  for (const std::size_t place : order.sorted(matches, search.offset, search.limit)) {
     found.runs.push_back(*pointers[place]);
   }
   return found;
