@@ -9,7 +9,7 @@
 
 #include "mlflow/internal/asked_calls.h"
 #include "mlflow/internal/call.h"
-#include "mlflow/internal/filter.h"
+#include "mlflow/internal/listed.h"
 #include "mlflow/internal/names.h"
 #include "mlflow/internal/state.h"
 
@@ -177,32 +177,14 @@ Outcome<Response> delete_experiment_tag(const Call& call) {
   return reply_empty();
 }
 
-bool matches_experiment(const store::Project& project, const Clause& clause) {
-  if (clause.entity == Entity::Tag) {
-    const auto found = project.labels.find(clause.key);
-    return matches_text(clause, found == project.labels.end()
-                                    ? std::nullopt
-                                    : std::optional<std::string_view>(found->second));
+Listed experiment_value(const store::Project& project, Entity entity, const std::string& key) {
+  if (entity == Entity::Tag) {
+    return text_in(project.labels, key);
   }
-  if (clause.is_numeric) {
-    const std::int64_t time =
-        clause.key == "creation_time" ? project.created_us : project.changed_us;
-    return matches_number(clause, static_cast<double>(to_ms(time)));
-  }
-  return matches_text(clause, clause.key == "name" ? project.name : std::to_string(project.id));
-}
-
-// Below 0: `a` comes first.
-int compare_experiments(const store::Project& a, const store::Project& b, const std::string& key) {
-  const auto sign = [](auto left, auto right) { return left < right ? -1 : left > right ? 1 : 0; };
-  if (key == "name") {
-    return sign(a.name.compare(b.name), 0);
-  }
-  if (key == "experiment_id") {
-    return sign(a.id, b.id);
-  }
-  return key == "creation_time" ? sign(to_ms(a.created_us), to_ms(b.created_us))
-                                : sign(to_ms(a.changed_us), to_ms(b.changed_us));
+  return key == "name"            ? Listed(project.name)
+         : key == "experiment_id" ? Listed(static_cast<double>(project.id))
+         : key == "creation_time" ? time_of(project.created_us)
+                                  : time_of(project.changed_us);
 }
 
 Outcome<std::vector<OrderTerm>> read_experiment_order(const Fields& fields) {
@@ -232,17 +214,9 @@ Outcome<Response> search_experiments(const Call& call) {
   std::erase_if(projects, [&](const store::Project& project) {
     const bool is_shown = view == 3 || (project.deleted_us != 0) == (view == 2);
     return !is_shown || !check_access(call, project.name) ||
-           !std::ranges::all_of(
-               clauses, [&](const Clause& clause) { return matches_experiment(project, clause); });
+           !passes_all(clauses, project, experiment_value);
   });
-  std::ranges::sort(projects, [&](const store::Project& a, const store::Project& b) {
-    for (const OrderTerm& term : terms) {
-      if (const int order = compare_experiments(a, b, term.key); order != 0) {
-        return (order < 0) == term.is_ascending;
-      }
-    }
-    return false;
-  });
+  sort_by(projects, terms, experiment_value);
   nlohmann::json body = nlohmann::json::object();
   add_page(body, "experiments", page, projects.size(),
            [&](std::size_t i) { return render_experiment(with_root(call, projects[i])); });

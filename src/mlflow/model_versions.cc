@@ -9,6 +9,7 @@
 #include "mlflow/internal/artifact_files.h"
 #include "mlflow/internal/asked_calls.h"
 #include "mlflow/internal/call.h"
+#include "mlflow/internal/listed.h"
 #include "mlflow/internal/logged_models.h"
 #include "mlflow/internal/registry.h"
 #include "mlflow/internal/state.h"
@@ -150,29 +151,16 @@ Outcome<Response> get_version_artifact(const Call& call) {
   return send_file(call, KEDGE_TRY(locate_uri(call, location_of(version), path)));
 }
 
-bool matches_version(const ModelVersion& version, const Clause& clause) {
-  if (clause.entity == Entity::Tag) {
-    return matches_tag(clause, version.tags);
+Listed version_value(const ModelVersion& version, Entity entity, const std::string& key) {
+  if (entity == Entity::Tag) {
+    return text_in(version.tags, key);
   }
-  if (clause.is_numeric) {
-    return matches_number(clause, static_cast<double>(version.version));
-  }
-  return matches_text(clause, clause.key == "name"     ? version.model
-                              : clause.key == "run_id" ? version.run_id
-                                                       : location_of(version));
-}
-
-// Below 0: `a` comes first.
-int compare_versions(const ModelVersion& a, const ModelVersion& b, const std::string& key) {
-  const auto sign = [](auto left, auto right) { return left < right ? -1 : left > right ? 1 : 0; };
-  if (key == "name") {
-    return sign(a.model.compare(b.model), 0);
-  }
-  if (key == "version_number") {
-    return sign(a.version, b.version);
-  }
-  return key == "creation_timestamp" ? sign(to_ms(a.created_us), to_ms(b.created_us))
-                                     : sign(to_ms(a.changed_us), to_ms(b.changed_us));
+  return key == "name"                 ? Listed(version.model)
+         : key == "run_id"             ? Listed(version.run_id)
+         : key == "source_path"        ? Listed(location_of(version))
+         : key == "version_number"     ? Listed(static_cast<double>(version.version))
+         : key == "creation_timestamp" ? time_of(version.created_us)
+                                       : time_of(version.changed_us);
 }
 
 Outcome<std::vector<OrderTerm>> read_version_order(const Fields& fields) {
@@ -196,23 +184,13 @@ Outcome<std::vector<ModelVersion>> find_versions(const Call& call) {
   std::vector<ModelVersion> versions;
   for (store::RegisteredModel& model : KEDGE_TRY(call.api.models.list())) {
     for (ModelVersion& version : model.versions) {
-      const bool is_asked = is_prompt(version.tags) == (prompts == Prompts::Only) &&
-                            std::ranges::all_of(clauses, [&](const Clause& clause) {
-                              return matches_version(version, clause);
-                            });
-      if (is_asked) {
+      if (is_prompt(version.tags) == (prompts == Prompts::Only) &&
+          passes_all(clauses, version, version_value)) {
         versions.push_back(std::move(version));
       }
     }
   }
-  std::ranges::stable_sort(versions, [&](const ModelVersion& a, const ModelVersion& b) {
-    for (const OrderTerm& term : order) {
-      if (const int found = compare_versions(a, b, term.key); found != 0) {
-        return (found < 0) == term.is_ascending;
-      }
-    }
-    return false;
-  });
+  sort_by(versions, order, version_value);
   return versions;
 }
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "mlflow/internal/call.h"
+#include "mlflow/internal/listed.h"
 #include "mlflow/internal/names.h"
 #include "mlflow/internal/registry.h"
 
@@ -139,23 +140,13 @@ Outcome<Response> get_latest(const Call& call) {
   return reply(body);
 }
 
-bool matches_registered_model(const RegisteredModel& model, const Clause& clause) {
-  return clause.entity == Entity::Tag ? matches_tag(clause, model.tags)
-                                      : matches_text(clause, model.name);
-}
-
-bool is_model_before(const RegisteredModel& a, const RegisteredModel& b,
-                     const std::vector<OrderTerm>& order) {
-  for (const OrderTerm& term : order) {
-    const std::int64_t left =
-        term.key == "creation_timestamp" ? to_ms(a.created_us) : to_ms(a.changed_us);
-    const std::int64_t right =
-        term.key == "creation_timestamp" ? to_ms(b.created_us) : to_ms(b.changed_us);
-    if (term.key == "name" ? a.name != b.name : left != right) {
-      return (term.key == "name" ? a.name < b.name : left < right) == term.is_ascending;
-    }
+Listed model_value(const RegisteredModel& model, Entity entity, const std::string& key) {
+  if (entity == Entity::Tag) {
+    return text_in(model.tags, key);
   }
-  return a.name < b.name;
+  return key == "name"                 ? Listed(model.name)
+         : key == "creation_timestamp" ? time_of(model.created_us)
+                                       : time_of(model.changed_us);
 }
 
 Outcome<Response> search_registered_models(const Call& call) {
@@ -171,13 +162,10 @@ Outcome<Response> search_registered_models(const Call& call) {
   std::vector<RegisteredModel> models = KEDGE_TRY(call.api.models.list());
   std::erase_if(models, [&](const RegisteredModel& model) {
     return is_prompt(model.tags) != (prompts == Prompts::Only) ||
-           !std::ranges::all_of(clauses, [&](const Clause& clause) {
-             return matches_registered_model(model, clause);
-           });
+           !passes_all(clauses, model, model_value);
   });
-  std::ranges::stable_sort(models, [&](const RegisteredModel& a, const RegisteredModel& b) {
-    return is_model_before(a, b, order);
-  });
+  order.push_back({.key = "name"});
+  sort_by(models, order, model_value);
   nlohmann::json body = nlohmann::json::object();
   add_page(body, "registered_models", page, models.size(),
            [&](std::size_t i) { return render_registered_model(models[i]); });

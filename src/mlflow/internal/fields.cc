@@ -195,7 +195,13 @@ Outcome<Fields> Fields::read(const server::Request& request) {
   return Fields(std::move(body));
 }
 
+// Of a query's names, which may be repeated, the first.
 Outcome<const nlohmann::json*> Fields::find(std::string_view name) const {
+  const nlohmann::json* found = KEDGE_TRY(find_whole(name));
+  return is_query_ && found != nullptr ? &found->front() : found;
+}
+
+Outcome<const nlohmann::json*> Fields::find_whole(std::string_view name) const {
   const auto found = object_->find(name);
   auto other = object_->end();
   if (name.find('_') != std::string_view::npos) {
@@ -219,9 +225,6 @@ Outcome<std::optional<std::string>> Fields::find_text(std::string_view name) con
   const nlohmann::json* value = KEDGE_TRY(find(name));
   if (value == nullptr) {
     return std::nullopt;
-  }
-  if (is_query_ && value->is_array()) {
-    value = &value->front();  // of repeated names the first
   }
   if (!value->is_string()) {
     return std::unexpected(wrong_type(path_of(name), *value));
@@ -256,9 +259,6 @@ Outcome<std::optional<std::int64_t>> Fields::find_integer(std::string_view name)
   const nlohmann::json* value = KEDGE_TRY(find(name));
   if (value == nullptr) {
     return std::nullopt;
-  }
-  if (is_query_ && value->is_array()) {
-    value = &value->front();
   }
   const auto number = as_integer(*value);
   if (!number) {
@@ -296,11 +296,11 @@ Outcome<bool> Fields::boolean(std::string_view name, bool fallback) const {
   if (value == nullptr) {
     return fallback;
   }
-  if (is_query_ && value->is_array()) {
-    const std::string word = lower(value->front().get_ref<const std::string&>());
+  if (is_query_) {
+    const std::string word = lower(value->get_ref<const std::string&>());
     if (word != "true" && word != "false") {
       return refuse(fmt::format("Invalid boolean value: {}, must be 'true' or 'false'.",
-                                value->front().get_ref<const std::string&>()));
+                                value->get_ref<const std::string&>()));
     }
     return word == "true";
   }
@@ -316,9 +316,6 @@ Outcome<int> Fields::enumerated(std::string_view name, std::span<const EnumName>
   if (value == nullptr) {
     return fallback;
   }
-  if (is_query_ && value->is_array()) {
-    value = &value->front();
-  }
   const auto number = as_integer(*value);
   for (const EnumName& entry : names) {
     const bool is_named = value->is_string() && value->get_ref<const std::string&>() == entry.name;
@@ -330,7 +327,7 @@ Outcome<int> Fields::enumerated(std::string_view name, std::span<const EnumName>
 }
 
 Outcome<std::vector<std::string>> Fields::texts(std::string_view name) const {
-  const nlohmann::json* value = KEDGE_TRY(find(name));
+  const nlohmann::json* value = KEDGE_TRY(find_whole(name));
   std::vector<std::string> list;
   if (value == nullptr) {
     return list;
@@ -348,7 +345,7 @@ Outcome<std::vector<std::string>> Fields::texts(std::string_view name) const {
 }
 
 Outcome<std::vector<Fields>> Fields::items(std::string_view name) const {
-  const nlohmann::json* value = KEDGE_TRY(find(name));
+  const nlohmann::json* value = KEDGE_TRY(find_whole(name));
   std::vector<Fields> list;
   if (value == nullptr) {
     return list;

@@ -69,7 +69,9 @@ class Fields {
   Fields(const Fields& whole, const nlohmann::json& part, std::string place)
       : document_(whole.document_), object_(&part), place_(std::move(place)) {}
 
+  // Null: it is missing.
   Outcome<const nlohmann::json*> find(std::string_view name) const;
+  Outcome<const nlohmann::json*> find_whole(std::string_view name) const;
 
   std::shared_ptr<const nlohmann::json> document_;  // shared with its parts, instead of copies
   const nlohmann::json* object_;

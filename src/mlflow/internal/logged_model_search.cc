@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "mlflow/internal/experiments.h"
-#include "mlflow/internal/filter.h"
+#include "mlflow/internal/listed.h"
 #include "mlflow/internal/logged_models.h"
 #include "mlflow/internal/page_token.h"
 #include "mlflow/internal/state.h"
@@ -41,58 +41,30 @@ struct ModelSorting {
   DatasetName dataset = {};
 };
 
-// A status is a name or a number in filters.
-std::string status_text(ModelStatus status) {
-  return std::to_string(static_cast<int>(status));
-}
-
-std::optional<std::string> attribute_text(const LoggedModel& model, const std::string& key) {
-  if (key == "name") {
-    return model.name;
-  }
-  if (key == "model_id") {
-    return model.id;
-  }
-  if (key == "model_type") {
-    return model.type;
-  }
-  if (key == "source_run_id") {
-    return model.source_run;
-  }
-  if (key == "experiment_id") {
-    return std::to_string(model.project);
-  }
-  return key == "status" ? std::optional(status_text(model.status)) : std::nullopt;
-}
-
-double attribute_time(const LoggedModel& model, const std::string& key) {
-  return static_cast<double>(
-      to_ms(key == "creation_timestamp" ? model.created_us : model.changed_us));
+Listed attribute_value(const LoggedModel& model, const std::string& key) {
+  return key == "name"                 ? Listed(model.name)
+         : key == "model_id"           ? Listed(model.id)
+         : key == "model_type"         ? Listed(model.type)
+         : key == "source_run_id"      ? Listed(model.source_run)
+         : key == "experiment_id"      ? Listed(std::to_string(model.project))
+         : key == "status"             ? Listed(std::to_string(static_cast<int>(model.status)))
+         : key == "creation_timestamp" ? time_of(model.created_us)
+                                       : time_of(model.changed_us);
 }
 
 bool matches_candidate(const Candidate& candidate, const Clause& clause) {
-  const auto find = [&](const auto& texts) {
-    const auto found = texts.find(clause.key);
-    return matches_text(clause, found == texts.end()
-                                    ? std::nullopt
-                                    : std::optional<std::string_view>(found->second));
-  };
-  switch (clause.entity) {
-    case Entity::Metric:
-      return std::ranges::any_of(candidate.metrics, [&](const ModelMetric& metric) {
-        return metric.key == clause.key && matches_number(clause, metric.value);
-      });
-    case Entity::Parameter:
-      return find(candidate.model.params);
-    case Entity::Tag:
-      return find(candidate.model.tags);
-    default:
-      return clause.is_numeric ? matches_number(clause, attribute_time(candidate.model, clause.key))
-                               : matches_text(clause, attribute_text(candidate.model, clause.key));
+  if (clause.entity == Entity::Metric) {
+    return std::ranges::any_of(candidate.metrics, [&](const ModelMetric& metric) {
+      return metric.key == clause.key && passes(clause, metric.value);
+    });
   }
+  const LoggedModel& model = candidate.model;
+  return passes(clause, clause.entity == Entity::Parameter ? text_in(model.params, clause.key)
+                        : clause.entity == Entity::Tag     ? text_in(model.tags, clause.key)
+                                                           : attribute_value(model, clause.key));
 }
 
-std::optional<double> latest(const Candidate& candidate, const ModelSorting& sorting) {
+Listed latest(const Candidate& candidate, const ModelSorting& sorting) {
   const ModelMetric* newest = nullptr;
   for (const ModelMetric& metric : candidate.metrics) {
     if (metric.key != sorting.term.key || !sorting.dataset.is_of(metric)) {
@@ -103,30 +75,15 @@ std::optional<double> latest(const Candidate& candidate, const ModelSorting& sor
       newest = &metric;
     }
   }
-  return newest == nullptr ? std::nullopt : std::optional(newest->value);
-}
-
-// Below 0: `a` comes first; what is missing comes last either way.
-template <typename T>
-int compare_values(const std::optional<T>& a, const std::optional<T>& b, bool is_ascending) {
-  if (!a || !b) {
-    return a ? -1 : b ? 1 : 0;
-  }
-  const int order = *a < *b ? -1 : *b < *a ? 1 : 0;
-  return is_ascending ? order : -order;
+  return newest == nullptr ? Listed() : newest->value;
 }
 
 int compare_candidates(const Candidate& a, const Candidate& b, const ModelSorting& sorting) {
   const OrderTerm& term = sorting.term;
-  if (term.entity == Entity::Metric) {
-    return compare_values(latest(a, sorting), latest(b, sorting), term.is_ascending);
-  }
-  if (term.key == "creation_timestamp" || term.key == "last_updated_timestamp") {
-    return compare_values(std::optional(attribute_time(a.model, term.key)),
-                          std::optional(attribute_time(b.model, term.key)), term.is_ascending);
-  }
-  return compare_values(attribute_text(a.model, term.key), attribute_text(b.model, term.key),
-                        term.is_ascending);
+  return term.entity == Entity::Metric
+             ? compare_listed(latest(a, sorting), latest(b, sorting), term.is_ascending)
+             : compare_listed(attribute_value(a.model, term.key),
+                              attribute_value(b.model, term.key), term.is_ascending);
 }
 
 Outcome<std::vector<ModelSorting>> read_model_order(const Fields& fields) {

@@ -147,10 +147,4 @@ bool is_prompt(const std::map<std::string, std::string>& tags) {
   return found != tags.end() && found->second == "true";
 }
 
-bool matches_tag(const Clause& clause, const std::map<std::string, std::string>& tags) {
-  const auto found = tags.find(clause.key);
-  return matches_text(
-      clause, found == tags.end() ? std::nullopt : std::optional<std::string_view>(found->second));
-}
-
 }  // namespace kedge::mlflow

@@ -39,8 +39,6 @@ enum class Prompts : std::uint8_t { Without, Only };
 Prompts take_prompt_clause(std::vector<Clause>& clauses);
 bool is_prompt(const std::map<std::string, std::string>& tags);
 
-bool matches_tag(const Clause& clause, const std::map<std::string, std::string>& tags);
-
 // What a version may come from, and where its files then are.
 struct VersionSource {
   std::string location = {};
