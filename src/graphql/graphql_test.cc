@@ -64,7 +64,7 @@ std::unique_ptr<Schema> make_schema() {
       .name_of([](const Crew& crew) { return crew.is_cat ? "Cat" : "Sailor"; });
   schema.add_member("Cat", "Crew");
   schema.add_member("Sailor", "Crew");
-  schema.add_input("LaunchInput", {"name"});
+  schema.add_input("LaunchInput", "name");
   return made;
 }
 

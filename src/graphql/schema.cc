@@ -1,5 +1,6 @@
 #include "graphql/schema.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -134,8 +135,12 @@ void Schema::add_member(const std::string& member, const std::string& type) {
   members_[member] = type;
 }
 
-void Schema::add_input(const std::string& name, std::initializer_list<const char*> fields) {
-  inputs_[name] = {fields.begin(), fields.end()};
+void Schema::add_input(const std::string& name, std::string_view fields) {
+  for (std::size_t at = 0; at < fields.size();) {
+    const std::size_t end = std::min(fields.find(' ', at), fields.size());
+    inputs_[name].emplace_back(fields.substr(at, end - at));
+    at = end + 1;
+  }
 }
 
 const Type* Schema::find(const std::string& name) const {

@@ -102,7 +102,7 @@ class Schema {
   // "ArtifactSequence" is looked into as the type "ArtifactCollection", whose name_of() tells.
   void add_member(const std::string& member, const std::string& type);
   // Inputs are read by the fields that take them; they are declared for clients that look first.
-  void add_input(const std::string& name, std::initializer_list<const char*> fields);
+  void add_input(const std::string& name, std::string_view fields);  // "id name"
 
   const Type* find(const std::string& name) const;  // null: there is none
   const std::vector<std::string>* find_input(const std::string& name) const;
@@ -122,7 +122,8 @@ class TypeBuilder {
  public:
   TypeBuilder(Schema& schema, const std::string& name) : type_(schema.add_type(name, typeid(T))) {}
 
-  // `answer` takes the object and, if it wants, the arguments; what it returns becomes JSON.
+  // `answer` takes the object and, if it wants, the arguments, or is a member of it. What it
+  // returns becomes JSON, or a node where JSON cannot hold it; nothing becomes null.
   template <typename F>
   TypeBuilder& leaf(std::string name, F answer) {
     return add(std::move(name), "", std::move(answer));
@@ -157,7 +158,7 @@ class TypeBuilder {
           if constexpr (std::is_invocable_v<F, const T&, const Args&>) {
             return wrap(answer(object, args));
           } else {
-            return wrap(answer(object));
+            return wrap(std::invoke(answer, object));
           }
         }};
     return *this;
@@ -166,6 +167,17 @@ class TypeBuilder {
   static Result<Value> wrap(Result<Value> value) { return value; }
 
   static Result<Value> wrap(Node node) { return Value(std::move(node)); }
+
+  template <typename V>
+  static Result<Value> wrap(V self) {
+    return Value(make_node(std::move(self)));
+  }
+
+  template <typename V>
+    requires(!std::is_constructible_v<nlohmann::json, V>)
+  static Result<Value> wrap(std::vector<V> selves) {
+    return make_nodes(std::move(selves));
+  }
 
   static Result<Value> wrap(Value value) { return value; }
 

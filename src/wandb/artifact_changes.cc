@@ -292,7 +292,7 @@ void declare_artifact_changes(graphql::Schema& schema) {
       .leaf("clientMutationId", [](const ArtifactDone&) { return json(); });
   TypeBuilder<TagName>(schema, "ChangedTag")
       .leaf("id", [](const TagName& tag) { return render_id("Tag", tag.name); })
-      .leaf("name", [](const TagName& tag) { return tag.name; })
+      .leaf("name", &TagName::name)
       .name_of([](const TagName&) { return "Tag"; })
       .also("Tag");
   TypeBuilder<ChangedTags>(schema, "ChangedTagsPayload")
@@ -305,15 +305,12 @@ void declare_artifact_changes(graphql::Schema& schema) {
         return graphql::make_nodes(std::move(tags));
       });
   TypeBuilder<ChangedArtifact>(schema, "ChangedArtifactPayload")
-      .object("artifact", "Artifact",
-              [](const ChangedArtifact& changed) { return make_node(changed.artifact); });
+      .object("artifact", "Artifact", &ChangedArtifact::artifact);
   TypeBuilder<Linked>(schema, "LinkArtifactPayload")
       .leaf("versionIndex", [](const Linked& linked) { return linked.member.index; })
-      .object("artifactMembership", "ArtifactCollectionMembership",
-              [](const Linked& linked) { return make_node(linked.member); });
+      .object("artifactMembership", "ArtifactCollectionMembership", &Linked::member);
   TypeBuilder<ChangedCollection>(schema, "ChangedCollectionPayload")
-      .object("artifactCollection", "ArtifactCollection",
-              [](const ChangedCollection& changed) { return make_node(changed.collection); });
+      .object("artifactCollection", "ArtifactCollection", &ChangedCollection::collection);
   TypeBuilder<Call>(schema, "Mutation")
       .object("addAliases", "ArtifactDonePayload", add_aliases)
       .object("deleteAliases", "ArtifactDonePayload", delete_aliases)
@@ -345,8 +342,9 @@ void declare_artifact_changes(graphql::Schema& schema) {
               [](const Call& call, const Args& args) { return change_tags(call, args, true); })
       .object("deleteArtifactCollectionTagAssignments", "ChangedTagsPayload",
               [](const Call& call, const Args& args) { return change_tags(call, args, false); });
-  schema.add_input("LinkArtifactInput", {"artifactID", "artifactPortfolioName", "entityName",
-                                         "projectName", "aliases", "clientID", "clientMutationId"});
+  schema.add_input("LinkArtifactInput",
+                   "artifactID artifactPortfolioName entityName projectName aliases clientID "
+                   "clientMutationId");
 }
 
 }  // namespace kedge::wandb

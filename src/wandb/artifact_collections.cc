@@ -31,18 +31,16 @@ void declare_collection(graphql::Schema& schema) {
             [](const CollectionNode& node) {
               return render_id("ArtifactCollection", node.name + ":" + node.project);
             })
-      .leaf("name", [](const CollectionNode& node) { return node.name; })
+      .leaf("name", &CollectionNode::name)
       .leaf("description",
             [](const CollectionNode& node) { return text_or_null(node.description); })
       .leaf("createdAt", [](const CollectionNode& node) { return render_time(node.created_us); })
       .leaf("updatedAt", [](const CollectionNode& node) { return render_time(node.changed_us); })
       .leaf("state", [](const CollectionNode&) { return "READY"; })
-      .object("project", "Project",
-              [](const CollectionNode& node) { return make_node(project_of(node)); })
-      .object("defaultArtifactType", "ArtifactType",
-              [](const CollectionNode& node) {
-                return make_node(ArtifactTypeNode{project_of(node), node.type});
-              })
+      .object("project", "Project", [](const CollectionNode& node) { return project_of(node); })
+      .object(
+          "defaultArtifactType", "ArtifactType",
+          [](const CollectionNode& node) { return ArtifactTypeNode{project_of(node), node.type}; })
       .object("artifactTypes", "ArtifactTypeConnection",
               [](const CollectionNode& node) {
                 return make_node(
@@ -107,14 +105,12 @@ void declare_membership(graphql::Schema& schema) {
                                fmt::format("{}:{}:{}", node.index, node.collection.name,
                                            node.collection.project));
             })
-      .leaf("versionIndex", [](const MembershipNode& node) { return node.index; })
+      .leaf("versionIndex", &MembershipNode::index)
       .leaf("createdAt", [](const MembershipNode& node) { return render_time(node.created_us); })
       .object("aliases", "ArtifactAlias",
               [](const MembershipNode& node) { return make_nodes(aliases_of(node)); })
-      .object("artifactCollection", "ArtifactCollection",
-              [](const MembershipNode& node) { return make_node(node.collection); })
-      .object("artifact", "Artifact",
-              [](const MembershipNode& node) { return make_node(node.artifact); })
+      .object("artifactCollection", "ArtifactCollection", &MembershipNode::collection)
+      .object("artifact", "Artifact", &MembershipNode::artifact)
       .object("files", "VersionFileConnection", [](const MembershipNode& node, const Args& args) {
         return files_of(node.artifact, args);
       });
@@ -126,13 +122,12 @@ void declare_membership(graphql::Schema& schema) {
                                fmt::format("{}:{}:{}", node.alias, node.collection.name,
                                            node.collection.project));
             })
-      .leaf("alias", [](const AliasNode& node) { return node.alias; })
-      .object("artifactCollection", "ArtifactCollection",
-              [](const AliasNode& node) { return make_node(node.collection); });
+      .leaf("alias", &AliasNode::alias)
+      .object("artifactCollection", "ArtifactCollection", &AliasNode::collection);
   declare_connection(schema, "ArtifactAlias", "ArtifactAlias");
   TypeBuilder<TagNode>(schema, "Tag")
       .leaf("id", [](const TagNode& node) { return render_id("Tag", node.name); })
-      .leaf("name", [](const TagNode& node) { return node.name; })
+      .leaf("name", &TagNode::name)
       .leaf("tagCategoryName", [](const TagNode&) { return json(); });
   declare_connection(schema, "Tag", "Tag");
 }
@@ -143,7 +138,7 @@ void declare_type(graphql::Schema& schema) {
             [](const ArtifactTypeNode& node) {
               return render_id("ArtifactType", node.name + ":" + node.project.name);
             })
-      .leaf("name", [](const ArtifactTypeNode& node) { return node.name; })
+      .leaf("name", &ArtifactTypeNode::name)
       .leaf("description", [](const ArtifactTypeNode&) { return json(); })
       .leaf("createdAt", [](const ArtifactTypeNode&) { return render_time(0); })
       .object("artifactCollections", "ArtifactCollectionConnection",

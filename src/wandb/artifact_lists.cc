@@ -93,9 +93,7 @@ void declare_artifact_lists(graphql::Schema& schema) {
               [](const RunNode& run, const Args& args) -> Result<Value> {
                 return make_node(make_page(KEDGE_TRY(artifacts_of(run, false)), parse_page(args)));
               });
-  TypeBuilder<ClientId>(schema, "ClientIDMapping").leaf("serverID", [](const ClientId& id) {
-    return id.server_id;
-  });
+  TypeBuilder<ClientId>(schema, "ClientIDMapping").leaf("serverID", &ClientId::server_id);
   TypeBuilder<Call>(schema, "Query")
       .object("artifact", "Artifact", find_by_id)
       .object("artifactCollection", "ArtifactCollection", find_collection_by_id)

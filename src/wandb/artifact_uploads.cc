@@ -274,13 +274,12 @@ std::string manifest_upload(const MadeManifest& made) {
 
 void declare_payloads(graphql::Schema& schema) {
   TypeBuilder<MadeArtifact>(schema, "ArtifactPayload")
-      .object("artifact", "Artifact",
-              [](const MadeArtifact& made) { return make_node(made.artifact); })
+      .object("artifact", "Artifact", &MadeArtifact::artifact)
       .leaf("clientMutationId", [](const MadeArtifact&) { return json(); })
       .also("CreateArtifactPayload");
   TypeBuilder<UploadAddress>(schema, "UploadAddress")
-      .leaf("id", [](const UploadAddress& file) { return file.id; })
-      .leaf("uploadUrl", [](const UploadAddress& file) { return file.url; })
+      .leaf("id", &UploadAddress::id)
+      .leaf("uploadUrl", &UploadAddress::url)
       .leaf("uploadHeaders", [](const UploadAddress&) { return json::array(); })
       .leaf("name", [](const UploadAddress&) { return "wandb_manifest.json"; })
       .leaf("displayName", [](const UploadAddress&) { return "wandb_manifest.json"; })
@@ -290,25 +289,24 @@ void declare_payloads(graphql::Schema& schema) {
       .leaf("id", [](const MadeManifest& made) { return made.artifact.id(); })
       .object("file", "UploadAddress",
               [](const MadeManifest& made) {
-                return make_node(UploadAddress{made.artifact.id(), manifest_upload(made)});
+                return UploadAddress{made.artifact.id(), manifest_upload(made)};
               })
       .name_of([](const MadeManifest&) { return "ArtifactManifest"; })
       .also("ArtifactManifest");
   TypeBuilder<MadeManifest>(schema, "ManifestPayload")
-      .object("artifactManifest", "UploadManifest",
-              [](const MadeManifest& made) { return make_node(made); });
+      .object("artifactManifest", "UploadManifest", [](const MadeManifest& made) { return made; });
 }
 
 void declare_made_files(graphql::Schema& schema) {
   TypeBuilder<MadeFile>(schema, "UploadVersionFile")
       .leaf("id", [](const MadeFile& file) { return render_id("ArtifactFile", file.path); })
-      .leaf("name", [](const MadeFile& file) { return file.path; })
-      .leaf("displayName", [](const MadeFile& file) { return file.path; })
-      .leaf("storagePath", [](const MadeFile& file) { return file.path; })
-      .leaf("uploadUrl", [](const MadeFile& file) { return file.url; })
+      .leaf("name", &MadeFile::path)
+      .leaf("displayName", &MadeFile::path)
+      .leaf("storagePath", &MadeFile::path)
+      .leaf("uploadUrl", &MadeFile::url)
       .leaf("uploadHeaders", [](const MadeFile&) { return json::array(); })
       .object("uploadMultipartUrls", "MultipartUrls", [](const MadeFile&) { return Value(json()); })
-      .object("artifact", "Artifact", [](const MadeFile& file) { return make_node(file.holder); })
+      .object("artifact", "Artifact", &MadeFile::holder)
       .name_of([](const MadeFile&) { return "File"; })
       .also("File");
   // Files of any size come in one piece: there are no parts.
@@ -338,35 +336,20 @@ void declare_artifact_uploads(graphql::Schema& schema) {
       .object("createArtifactFiles", "CreateArtifactFilesPayload", create_artifact_files)
       .object("commitArtifact", "ArtifactPayload", commit_artifact)
       .object("useArtifact", "ArtifactPayload", use_artifact);
-  schema.add_input("CreateArtifactInput", {"entityName",
-                                           "projectName",
-                                           "runName",
-                                           "description",
-                                           "digest",
-                                           "digestAlgorithm",
-                                           "labels",
-                                           "aliases",
-                                           "metadata",
-                                           "artifactTypeName",
-                                           "artifactCollectionName",
-                                           "artifactCollectionNames",
-                                           "historyStep",
-                                           "enableDigestDeduplication",
-                                           "distributedID",
-                                           "clientID",
-                                           "sequenceClientID",
-                                           "ttlDurationSeconds",
-                                           "tags",
-                                           "storageRegion",
-                                           "clientMutationId"});
-  schema.add_input("CreateArtifactFileSpecInput", {"artifactID", "artifactManifestID", "name",
-                                                   "md5", "mimetype", "uploadPartsInput"});
+  schema.add_input(
+      "CreateArtifactInput",
+      "entityName projectName runName description digest digestAlgorithm labels aliases "
+      "metadata artifactTypeName artifactCollectionName artifactCollectionNames historyStep "
+      "enableDigestDeduplication distributedID clientID sequenceClientID ttlDurationSeconds "
+      "tags storageRegion clientMutationId");
+  schema.add_input("CreateArtifactFileSpecInput",
+                   "artifactID artifactManifestID name md5 mimetype uploadPartsInput");
   schema.add_input("UseArtifactInput",
-                   {"entityName", "projectName", "runName", "artifactID", "usedAs",
-                    "artifactEntityName", "artifactProjectName", "clientMutationId"});
+                   "entityName projectName runName artifactID usedAs artifactEntityName "
+                   "artifactProjectName clientMutationId");
   schema.add_input("CreateArtifactManifestInput",
-                   {"artifactID", "baseArtifactID", "name", "digest", "entityName", "projectName",
-                    "runName", "type", "clientMutationId"});
+                   "artifactID baseArtifactID name digest entityName projectName runName type "
+                   "clientMutationId");
 }
 
 }  // namespace kedge::wandb

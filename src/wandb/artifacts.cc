@@ -133,7 +133,7 @@ void declare_version_links(graphql::Schema& schema) {
                     make_tags(node.draft ? node.draft->tags : std::vector<std::string>()));
               })
       .object("artifactSequence", "ArtifactCollection",
-              [](const ArtifactNode& node) { return make_node(sequence_of(node)); })
+              [](const ArtifactNode& node) { return sequence_of(node); })
       .object("artifactType", "ArtifactType",
               [](const ArtifactNode& node) {
                 const CollectionNode sequence = sequence_of(node);
@@ -142,7 +142,7 @@ void declare_version_links(graphql::Schema& schema) {
       .object("createdBy", "Run", created_by)
       .object("usedBy", "RunConnection", used_by)
       .object("currentManifest", "ArtifactManifest",
-              [](const ArtifactNode& node) { return make_node(ManifestNode{node}); })
+              [](const ArtifactNode& node) { return ManifestNode{node}; })
       .object("files", "VersionFileConnection", files_of)
       .object("artifactMemberships", "ArtifactCollectionMembershipConnection",
               [](const ArtifactNode& node) -> Result<Value> {
@@ -152,7 +152,7 @@ void declare_version_links(graphql::Schema& schema) {
       .leaf("id", [](const ManifestNode& node) { return node.artifact.id(); })
       .leaf("digest", [](const ManifestNode& node) { return render_digest(node.artifact); })
       .object("file", "ManifestFile",
-              [](const ManifestNode& node) { return make_node(ManifestFile{node.artifact}); });
+              [](const ManifestNode& node) { return ManifestFile{node.artifact}; });
   TypeBuilder<ManifestFile>(schema, "ManifestFile")
       .leaf("id", [](const ManifestFile& file) { return file.artifact.id(); })
       .leaf("directUrl", [](const ManifestFile& file) { return manifest_url(file.artifact); })
@@ -176,8 +176,8 @@ void declare_version_file(graphql::Schema& schema) {
       .leaf("mimetype",
             [](const VersionFile& file) { return server::content_type_of(file.file.path); })
       .leaf("updatedAt", [](const VersionFile&) { return json(); })
-      .leaf("digest", [](const VersionFile& file) { return file.md5; })
-      .leaf("md5", [](const VersionFile& file) { return file.md5; })
+      .leaf("digest", &VersionFile::md5)
+      .leaf("md5", &VersionFile::md5)
       .name_of([](const VersionFile&) { return "File"; })
       .also("File");
   declare_connection(schema, "VersionFile", "VersionFile");

@@ -59,8 +59,8 @@ void declare_projects(graphql::Schema& schema) {
       .leaf("id", [](const ProjectNode& project) { return render_id("Project", project.name); })
       .leaf("internalId",
             [](const ProjectNode& project) { return std::to_string(facts_of(project).id); })
-      .leaf("name", [](const ProjectNode& project) { return project.name; })
-      .leaf("entityName", [](const ProjectNode& project) { return project.entity; })
+      .leaf("name", &ProjectNode::name)
+      .leaf("entityName", &ProjectNode::entity)
       .leaf("createdAt",
             [](const ProjectNode& project) { return render_time(facts_of(project).created_us); })
       .leaf("isBenchmark", [](const ProjectNode&) { return false; })
@@ -72,13 +72,10 @@ void declare_projects(graphql::Schema& schema) {
       .leaf("access", [](const ProjectNode&) { return json(); })
       .leaf("views", [](const ProjectNode&) { return json(); })
       .object("entity", "Entity",
-              [](const ProjectNode& project) {
-                return make_node(EntityNode{project.call, project.entity});
-              })
-      .object("user", "User",
-              [](const ProjectNode& project) {
-                return make_node(UserNode{project.call, project.call->viewer()});
-              })
+              [](const ProjectNode& project) { return EntityNode{project.call, project.entity}; })
+      .object(
+          "user", "User",
+          [](const ProjectNode& project) { return UserNode{project.call, project.call->viewer()}; })
       .object("run", "Run",
               [](const ProjectNode& project, const Args& args) {
                 return make_node_or_null(find_run(*project.call, project.entity,
@@ -100,13 +97,11 @@ void declare_projects(graphql::Schema& schema) {
         return make_node(make_page(list_projects(call, entity), parse_page(args)));
       });
   TypeBuilder<UpsertedModel>(schema, "UpsertModelPayload")
-      .object("project", "Project",
-              [](const UpsertedModel& model) { return make_node(model.project); })
-      .object("model", "Project",
-              [](const UpsertedModel& model) { return make_node(model.project); })
-      .leaf("inserted", [](const UpsertedModel& model) { return model.is_inserted; });
+      .object("project", "Project", &UpsertedModel::project)
+      .object("model", "Project", &UpsertedModel::project)
+      .leaf("inserted", &UpsertedModel::is_inserted);
   TypeBuilder<Call>(schema, "Mutation").object("upsertModel", "UpsertModelPayload", upsert_model);
-  schema.add_input("UpsertModelInput", {"id", "name", "entityName", "description", "access"});
+  schema.add_input("UpsertModelInput", "id name entityName description access");
 }
 
 }  // namespace kedge::wandb

@@ -299,11 +299,10 @@ Result<Value> notify(const Call& call, const Args& args) {
 
 void declare_run_changes(graphql::Schema& schema) {
   TypeBuilder<UpsertedRun>(schema, "UpsertBucketPayload")
-      .object("bucket", "Run", [](const UpsertedRun& made) { return make_node(made.run); })
-      .leaf("inserted", [](const UpsertedRun& made) { return made.is_inserted; })
+      .object("bucket", "Run", &UpsertedRun::run)
+      .leaf("inserted", &UpsertedRun::is_inserted)
       .leaf("updated", [](const UpsertedRun& made) { return !made.is_inserted; });
-  TypeBuilder<RewoundRun>(schema, "RewindRunPayload")
-      .object("rewoundRun", "Run", [](const RewoundRun& made) { return make_node(made.run); });
+  TypeBuilder<RewoundRun>(schema, "RewindRunPayload").object("rewoundRun", "Run", &RewoundRun::run);
   TypeBuilder<RunDone>(schema, "DonePayload")
       .leaf("success", [](const RunDone&) { return true; })
       .leaf("clientMutationId", [](const RunDone&) { return json(); });
@@ -314,12 +313,11 @@ void declare_run_changes(graphql::Schema& schema) {
       .object("stopRun", "DonePayload", stop_run)
       .object("updateRunState", "DonePayload", update_state)
       .object("notifyScriptableRunAlert", "DonePayload", notify);
-  schema.add_input("UpsertBucketInput",
-                   {"id", "name", "groupName", "modelName", "entityName", "description",
-                    "displayName", "notes", "config", "commit", "host", "debug", "jobProgram",
-                    "jobRepo", "jobType", "state", "sweep", "tags", "summaryMetrics"});
-  schema.add_input("RewindRunInput",
-                   {"runName", "entityName", "projectName", "metricName", "metricValue"});
+  schema.add_input(
+      "UpsertBucketInput",
+      "id name groupName modelName entityName description displayName notes config commit "
+      "host debug jobProgram jobRepo jobType state sweep tags summaryMetrics");
+  schema.add_input("RewindRunInput", "runName entityName projectName metricName metricValue");
 }
 
 }  // namespace kedge::wandb

@@ -194,8 +194,8 @@ void declare_run_files(graphql::Schema& schema) {
         return json(KEDGE_TRY(list_files(run)).size());
       });
   TypeBuilder<UploadFile>(schema, "UploadFile")
-      .leaf("name", [](const UploadFile& file) { return file.name; })
-      .leaf("uploadUrl", [](const UploadFile& file) { return file.url; });
+      .leaf("name", &UploadFile::name)
+      .leaf("uploadUrl", &UploadFile::url);
   TypeBuilder<UploadedFiles>(schema, "CreateRunFilesPayload")
       .leaf("runID", [](const UploadedFiles& made) { return made.run.id(); })
       .leaf("uploadHeaders", [](const UploadedFiles&) { return json::array(); })
@@ -203,13 +203,13 @@ void declare_run_files(graphql::Schema& schema) {
         return make_nodes(KEDGE_TRY(upload_files(made)));
       });
   TypeBuilder<FilesDone>(schema, "FilesPayload")
-      .leaf("success", [](const FilesDone& done) { return done.is_done; })
+      .leaf("success", &FilesDone::is_done)
       .leaf("clientMutationId", [](const FilesDone&) { return json(); });
   TypeBuilder<Call>(schema, "Mutation")
       .object("createRunFiles", "CreateRunFilesPayload", create_run_files)
       .object("markRunFilesUploaded", "FilesPayload", mark_uploaded)
       .object("deleteFiles", "FilesPayload", delete_files);
-  schema.add_input("CreateRunFilesInput", {"entityName", "projectName", "runName", "files"});
+  schema.add_input("CreateRunFilesInput", "entityName projectName runName files");
 }
 
 }  // namespace kedge::wandb

@@ -145,8 +145,7 @@ void declare_run_history(graphql::Schema& schema) {
               return answer_rows(run, sample(KEDGE_TRY(read_events(run)), samples_of(args)));
             })
       .leaf("sampledHistory", sampled_of)
-      .object("parquetHistory", "ParquetHistory",
-              [](const RunNode&) { return make_node(ParquetHistory()); })
+      .object("parquetHistory", "ParquetHistory", [](const RunNode&) { return ParquetHistory(); })
       .object("logLines", "LogLineConnection", log_lines);
 }
 

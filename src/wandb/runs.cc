@@ -109,7 +109,7 @@ void declare_facts(graphql::Schema& schema) {
                 const std::string& user = KEDGE_TRY(run.facts())->user;
                 return make_node(UserNode{&run.call(), user.empty() ? run.call().viewer() : user});
               })
-      .object("project", "Project", [](const RunNode& run) { return make_node(run.project()); });
+      .object("project", "Project", [](const RunNode& run) { return run.project(); });
 }
 
 void declare_documents(graphql::Schema& schema) {

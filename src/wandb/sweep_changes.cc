@@ -155,19 +155,19 @@ Result<Value> heartbeat(const Call& call, const Args& args) {
 
 void declare_sweep_changes(graphql::Schema& schema) {
   TypeBuilder<UpsertedSweep>(schema, "UpsertSweepPayload")
-      .object("sweep", "Sweep", [](const UpsertedSweep& made) { return make_node(made.sweep); })
+      .object("sweep", "Sweep", &UpsertedSweep::sweep)
       .leaf("configValidationWarnings",
             [](const UpsertedSweep& made) { return json(made.warnings); });
   TypeBuilder<MadeAgent>(schema, "AgentPayload")
-      .object("agent", "Agent", [](const MadeAgent& made) { return make_node(made.agent); })
-      .leaf("commands", [](const MadeAgent& made) { return made.commands; });
+      .object("agent", "Agent", &MadeAgent::agent)
+      .leaf("commands", &MadeAgent::commands);
   TypeBuilder<Call>(schema, "Mutation")
       .object("upsertSweep", "UpsertSweepPayload", upsert_sweep)
       .object("createAgent", "AgentPayload", create_agent)
       .object("agentHeartbeat", "AgentPayload", heartbeat);
-  schema.add_input("UpsertSweepInput", {"id", "config", "description", "entityName", "projectName",
-                                        "controller", "launchScheduler", "templateVariableValues",
-                                        "scheduler", "state", "priorRunsFilters", "displayName"});
+  schema.add_input("UpsertSweepInput",
+                   "id config description entityName projectName controller launchScheduler "
+                   "templateVariableValues scheduler state priorRunsFilters displayName");
 }
 
 }  // namespace kedge::wandb

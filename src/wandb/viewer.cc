@@ -44,32 +44,32 @@ struct ApiKey {
 
 void declare_user(graphql::Schema& schema) {
   TypeBuilder<ApiKey>(schema, "ApiKey")
-      .leaf("id", [](const ApiKey& key) { return key.id; })
-      .leaf("name", [](const ApiKey& key) { return key.id; })
+      .leaf("id", &ApiKey::id)
+      .leaf("name", &ApiKey::id)
       .leaf("description", [](const ApiKey&) { return json(); });
   declare_connection(schema, "ApiKey", "ApiKey");
   declare_connection(schema, "Entity", "Entity");
   declare_connection(schema, "User", "User");
   TypeBuilder<UserNode>(schema, "User")
       .leaf("id", [](const UserNode& user) { return render_id("User", user.name); })
-      .leaf("name", [](const UserNode& user) { return user.name; })
-      .leaf("username", [](const UserNode& user) { return user.name; })
+      .leaf("name", &UserNode::name)
+      .leaf("username", &UserNode::name)
       .leaf("email", [](const UserNode&) { return ""; })
       .leaf("admin",
             [](const UserNode& user) {
               return user.call->request.caller.role == server::Role::Admin;
             })
       .leaf("flags", [](const UserNode&) { return R"({"code_saving_enabled": true})"; })
-      .leaf("entity", [](const UserNode& user) { return user.name; })
+      .leaf("entity", &UserNode::name)
       .leaf("deletedAt", [](const UserNode&) { return json(); })
       .object("defaultEntity", "Entity",
-              [](const UserNode& user) { return make_node(EntityNode{user.call, user.name}); })
+              [](const UserNode& user) { return EntityNode{user.call, user.name}; })
       .object("organizations", "Organization",
               [](const UserNode&) { return make_nodes<Organization>({}); })
       .object("apiKeys", "ApiKeyConnection",
-              [](const UserNode&) { return make_node(make_page<ApiKey>({}, {})); })
+              [](const UserNode&) { return make_page<ApiKey>({}, {}); })
       .object("teams", "EntityConnection", [](const UserNode& user) {
-        return make_node(make_page<EntityNode>({{user.call, user.name}}, {.limit = 1}));
+        return make_page<EntityNode>({{user.call, user.name}}, {.limit = 1});
       });
 }
 
@@ -81,14 +81,13 @@ void declare_entity(graphql::Schema& schema) {
       .object("orgEntity", "Entity", [](const Organization&) { return Value(json()); });
   TypeBuilder<EntityNode>(schema, "Entity")
       .leaf("id", [](const EntityNode& entity) { return render_id("Entity", entity.name); })
-      .leaf("name", [](const EntityNode& entity) { return entity.name; })
+      .leaf("name", &EntityNode::name)
       .leaf("isTeam", [](const EntityNode&) { return false; })
       .leaf("codeSavingEnabled", [](const EntityNode&) { return true; })
       .leaf("xxhashDigestsEnabled", [](const EntityNode&) { return false; })
       .object("organization", "Organization", [](const EntityNode&) { return Value(json()); })
-      .object("user", "User", [](const EntityNode& entity) {
-        return make_node(UserNode{entity.call, entity.name});
-      });
+      .object("user", "User",
+              [](const EntityNode& entity) { return UserNode{entity.call, entity.name}; });
 }
 
 }  // namespace
@@ -97,7 +96,7 @@ void declare_viewer(graphql::Schema& schema) {
   declare_user(schema);
   declare_entity(schema);
   TypeBuilder<Feature>(schema, "ServerFeature")
-      .leaf("name", [](const Feature& feature) { return feature.name; })
+      .leaf("name", &Feature::name)
       .leaf("isEnabled", [](const Feature&) { return true; });
   // Of W&B's own server; older clients ask for it.
   TypeBuilder<ServerInfo>(schema, "LatestLocalVersionInfo")
@@ -120,8 +119,7 @@ void declare_viewer(graphql::Schema& schema) {
         return make_nodes(std::move(features));
       });
   TypeBuilder<Call>(schema, "Query")
-      .object("viewer", "User",
-              [](const Call& call) { return make_node(UserNode{&call, call.viewer()}); })
+      .object("viewer", "User", [](const Call& call) { return UserNode{&call, call.viewer()}; })
       .object("entity", "Entity",
               [](const Call& call, const Args& args) {
                 return make_node(EntityNode{&call, call.entity_or_viewer(args.text("name"))});
@@ -136,7 +134,7 @@ void declare_viewer(graphql::Schema& schema) {
                 }
                 return make_node(make_page(std::move(users), {.limit = 50}));
               })
-      .object("serverInfo", "ServerInfo", [](const Call&) { return make_node(ServerInfo()); });
+      .object("serverInfo", "ServerInfo", [](const Call&) { return ServerInfo(); });
 }
 
 }  // namespace kedge::wandb

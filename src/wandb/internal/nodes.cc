@@ -76,11 +76,11 @@ PageRequest parse_page(const Args& args, std::size_t fallback) {
 
 void declare_connection(graphql::Schema& schema, const std::string& name, const std::string& type) {
   TypeBuilder<PageInfo>(schema, "PageInfo")
-      .leaf("endCursor", [](const PageInfo& info) { return info.end; })
-      .leaf("hasNextPage", [](const PageInfo& info) { return info.has_next; });
+      .leaf("endCursor", &PageInfo::end)
+      .leaf("hasNextPage", &PageInfo::has_next);
   TypeBuilder<Edge>(schema, name + "Edge")
-      .leaf("cursor", [](const Edge& edge) { return edge.cursor; })
-      .object("node", type, [](const Edge& edge) { return edge.node; });
+      .leaf("cursor", &Edge::cursor)
+      .object("node", type, &Edge::node);
   TypeBuilder<Connection>(schema, name + "Connection")
       .leaf("totalCount",
             [](const Connection& list) { return list.total.value_or(list.nodes.size()); })
