@@ -12,18 +12,10 @@ using server::Response;
 // What clients take for the server's version: they look for what it can do, not for who it is.
 constexpr std::string_view kVersion = "3.17.0";
 
-Response reply_plain_text(std::string_view text) {
-  Response response{.body = text};
+Outcome<Response> version(const Call&) {
+  Response response{.body = kVersion};
   response.headers.add("Content-Type", "text/plain; charset=utf-8");
   return response;
-}
-
-Outcome<Response> health(const Call&) {
-  return reply_plain_text("OK");
-}
-
-Outcome<Response> version(const Call&) {
-  return reply_plain_text(kVersion);
 }
 
 Outcome<Response> server_info(const Call& call) {
@@ -44,7 +36,6 @@ Outcome<Response> server_info(const Call& call) {
 void add_info_calls(Calls& calls) {
   server::RouteOptions open = read_options();
   open.role = server::Role::None;
-  calls.add(Method::Get, "/health", open, health);
   calls.add(Method::Get, "/version", open, version);
   for (const std::string prefix : {"/api", "/ajax-api"}) {
     calls.add(Method::Get, prefix + "/3.0/mlflow/server-info", open, server_info);

@@ -56,8 +56,8 @@ class ServerProcess:
             if self.process.poll() is not None:
                 raise RuntimeError(f"the server ended: {self.log.read_text()[-2000:]}")
             try:
-                self.get("/health", timeout=2)
-                return
+                with urllib.request.urlopen(self.url + "/health", timeout=2):
+                    return
             except (OSError, urllib.error.URLError):
                 time.sleep(0.02)
         raise RuntimeError(f"the server is not ready: {self.log.read_text()[-2000:]}")
