@@ -16,12 +16,15 @@ import os
 import pathlib
 import random
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.request
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "server"))
+
+from server_process import free_port  # noqa: E402
 
 LATE_FS = pathlib.Path(__file__).with_name("late_fs.py")
 
@@ -107,9 +110,7 @@ class Server:
     """A tracking server that can be killed and started again on the same port and data."""
 
     def __init__(self, kedge: str, folder: pathlib.Path):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         self.words = [kedge, "server", "--port", str(self.port), "--data", str(folder / "data")]
         self.log = open(folder / "server.log", "w")
         self.url = f"http://127.0.0.1:{self.port}"
