@@ -8,6 +8,8 @@ const { chromium } = createRequire(new URL('../../web/package.json', import.meta
 );
 
 export const DESK = { width: 1440, height: 900 };
+// A machine that others use stops for half a minute at a time; what comes costs no more for it.
+const PATIENCE_MS = 120_000;
 
 export function findChromium() {
   const places = [
@@ -52,6 +54,7 @@ export async function openBrowser(folder) {
   return {
     async newContext(options = {}) {
       const context = await browser.newContext({ viewport: DESK, ...options });
+      context.setDefaultTimeout(PATIENCE_MS);
       if (folder) await servePage(context, folder);
       return context;
     },

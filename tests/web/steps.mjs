@@ -12,7 +12,7 @@ export const rowOf = (page, name) =>
 export const count = async (page) =>
   (await page.locator('.pane.list .toolbar b').innerText()).trim();
 
-export async function until(check, what, limit = 10000) {
+export async function until(check, what, limit = 60000) {
   const end = Date.now() + limit;
   for (;;) {
     if (await check()) return;
