@@ -38,6 +38,8 @@ struct Difference {
 };
 
 // Element for element, bit for bit, in order: parts as asked for, tensors as they lie in `a`.
+// Empty: they are the same. Two NaN of the same bits are equal, 0 and -0 differ. Reads every byte
+// of both and does not verify hashes: that is Checkpoint::verify().
 std::vector<Difference> compare(const Checkpoint& a, const Checkpoint& b,
                                 const CompareOptions& options);
 

@@ -23,6 +23,8 @@ struct PickledDict {
   std::map<std::string, std::vector<std::int64_t>> lists;
 };
 
+// Corrupt, with the place, where the pickle is cut short or asks to build an object of any other
+// kind. Nothing of it is ever called.
 Result<PickledDict> read_pickled_dict(const Path& path);
 
 }  // namespace kedge::checkpoint

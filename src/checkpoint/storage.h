@@ -21,7 +21,7 @@ std::string storage_kind(const Path& folder);
 bool is_network_storage(const Path& folder);
 
 // Asks the kernel to forget the folder's files, so that the next read comes from the disk, and
-// training data is not pushed out of memory by what nobody reads again.
+// training data is not pushed out of memory by what nobody reads again. A wish: it never fails.
 void drop_cached_pages(const Path& folder);
 
 }  // namespace kedge::checkpoint

@@ -33,7 +33,9 @@ struct TensorView {
   std::vector<std::int64_t> whole_shape = {};
 };
 
-// A whole file of tensors, memory-mapped; the views live as long as it does.
+// A whole file of tensors, memory-mapped; the views live as long as it does. Constant: any number
+// of threads may read. A file that shrinks meanwhile kills the process, as with any mapping:
+// checkpoints are replaced by renaming, never written again.
 class TensorFile {
  public:
   virtual ~TensorFile() = default;
@@ -41,6 +43,8 @@ class TensorFile {
   virtual const std::map<std::string, std::string>& metadata() const = 0;
 };
 
+// Corrupt: a header that does not fit the file; tensors of an unknown type, with gaps between them,
+// or that overlap.
 Result<std::unique_ptr<TensorFile>> open_safetensors(const Path& path);
 
 // A state dict saved with torch.save (zip format), also inside a dict under "model_state_dict",

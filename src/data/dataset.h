@@ -85,9 +85,12 @@ struct TrainVal {
   std::string digest;  // of the data as selected and split
 };
 
-// The splits of one data set as they lie on disk (data.name, data.path): every class, no split.
+// Errors as open_data(). The splits of one data set as they lie on disk (data.name, data.path):
+// every class, no split.
 Result<SourceSplits> open_source(const config::DataConfig& config);
 
+// The split, with data.classes, data.sample_ratio and data.mix applied. NotFound says how to get
+// the data; Usage names the key that does not go with them.
 Result<TrainVal> open_data(const config::DataConfig& config);
 
 }  // namespace kedge::data

@@ -13,7 +13,8 @@
 namespace kedge::data {
 
 // Grey images become RGB and transparency is dropped, as PIL's convert("RGB") does. `name` is for
-// errors. A truncated or damaged image is Corrupt, never half an image.
+// errors. A truncated or damaged image is Corrupt, never half an image. Safe from many threads;
+// `image` keeps its memory from call to call.
 Result<void> decode_image(std::span<const std::uint8_t> bytes, std::string_view name, Image& image);
 
 Result<Image> read_image(const Path& path);
@@ -27,7 +28,7 @@ using Known = std::atomic<std::uint32_t>;
 Result<void> decode_again(std::span<const std::uint8_t> bytes, std::string_view name, Known& known,
                           Sample& sample);
 
-// By the name's ending: .jpg, .jpeg, .png in any case.
+// By the name's ending alone; the content is not looked at: .jpg, .jpeg, .png in any case.
 bool is_image_name(const Path& path);
 bool is_jpeg_name(const Path& path);
 

@@ -22,7 +22,9 @@ struct GetOptions {
 };
 
 // The folder <root>/<name> with the whole, verified data set. What is there and verified stays as
-// it is; otherwise the folder appears whole or not at all.
+// it is; otherwise the folder appears whole or not at all. NotFound: no address and no mirror
+// gave it, with what each of them said; Corrupt: what came is not what it should be, and is thrown
+// away.
 Result<Path> get_data(const std::string& name, const Path& root, const GetOptions& options = {});
 
 }  // namespace kedge::data

@@ -28,7 +28,8 @@ class JpegHelper {
  public:
   virtual ~JpegHelper() = default;
 
-  // From any thread. False leaves the file to libjpeg.
+  // From any thread, many at once. False leaves the file to libjpeg; `image` may have been resized,
+  // no more.
   virtual bool decode(std::span<const std::uint8_t> bytes, Image& image) = 0;
 };
 

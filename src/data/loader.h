@@ -54,6 +54,7 @@ struct LoaderOptions {
   JpegHelper* jpeg = nullptr;  // decodes with libjpeg; null: libjpeg alone. Outlives the loader
 };
 
+// Its methods are called by one thread; its workers end with it, after the batch they are at.
 class Loader {
  public:
   // `dataset` and `pipeline` must outlive the loader.

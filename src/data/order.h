@@ -14,7 +14,8 @@ struct OrderKey {
 };
 
 // The element at `position` of a permutation of [0, count) chosen by (seed, epoch).
-// 0 <= position < count.
+// 0 <= position < count. Part of the format of a run: another answer would give a resumed epoch
+// other samples.
 std::int64_t permuted(std::int64_t count, std::uint64_t seed, std::uint64_t epoch,
                       std::int64_t position);
 

@@ -27,6 +27,7 @@ struct Visit {
 class Transform {
  public:
   virtual ~Transform() = default;
+  // Safe from many threads. Cannot fail: what does not fit was refused when the step was parsed.
   virtual void apply(Image& image, Visit& visit) const = 0;
 
   virtual bool is_random() const { return false; }
@@ -46,6 +47,7 @@ using Transforms = Registry<Transform, TransformArgs>;
 
 class Pipeline {
  public:
+  // Usage: a step that nobody knows, with the nearest one that is; or arguments that do not fit.
   static Result<Pipeline> parse(const std::vector<std::string>& steps);
 
   void apply(Image& image, Visit& visit) const;

@@ -10,7 +10,7 @@
 
 namespace kedge::data {
 
-// Where the set's files are: data.path, or where `kedge data get` puts them.
+// Where the set's files are: data.path, or where `kedge data get` puts them. They need not exist.
 Path place_of(const config::DataConfig& config);
 
 struct StorageSpeed {

@@ -16,6 +16,8 @@ namespace kedge::device {
 // Sums the tensor over all ranks, in place; every rank calls it equally often.
 using SumOverRanks = std::function<void(at::Tensor&)>;
 
+// Made once, before the model, and constant from then on: layers, losses and meters share it
+// through a ContextPtr. Its functions are called by the thread that computes.
 struct Context {
   at::Device device{at::kCPU};
   config::Precision precision = config::Precision::Fp32;  // never Auto

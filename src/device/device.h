@@ -15,7 +15,9 @@
 
 namespace kedge::device {
 
-// The device, with a word to the user when a GPU was hoped for and is not there.
+// The device, with a word to the user when a GPU was hoped for and is not there. Unavailable: one
+// was asked for by name and cannot be had. The plugin must have been opened (plugin.h) before this
+// asks libtorch, which remembers the answer for the life of the process.
 Result<c10::Device> choose_device(config::DeviceChoice choice);
 
 // The device and the precision that the config asks for; plain operations.
@@ -34,7 +36,8 @@ std::uint64_t peak_memory_bytes(c10::Device device);
 // What is free: of the GPU, or of the machine.
 std::uint64_t free_memory_bytes(c10::Device device);
 
-// Waits until the device has done all it was given.
+// Waits until the device has done all it was given; nothing on a CPU. What failed there meanwhile
+// is thrown here.
 void synchronize(c10::Device device);
 
 }  // namespace kedge::device

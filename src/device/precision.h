@@ -10,9 +10,10 @@
 
 namespace kedge::device {
 
-// The type of images where they go into the model.
+// The type of images where they go into the model; Auto must have been resolved.
 c10::ScalarType input_type(config::Precision precision);
 
+// For the thread that makes it, which must destroy it, innermost first.
 class Autocast {
  public:
   explicit Autocast(const Context& context);

@@ -17,6 +17,7 @@
 
 namespace kedge::device {
 
+// For the thread that trains. It owns the graphs and what they return; both go with it.
 class StepGraphs {
  public:
   // Steps with equal keys do the same work on the same memory.

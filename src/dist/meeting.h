@@ -30,7 +30,10 @@ struct MeetingOptions {
 // take the port in between.
 inline constexpr const char* kListenVariable = "KEDGE_LISTEN_FD";
 
-// Usage and Unavailable errors say which rank is missing or wrong, and why it may be.
+// Every rank calls it once, with a place of its own and otherwise equal options, and returns when
+// all have come, at the latest after init_timeout. Alone (a world of 1) it opens no socket. Rank 0
+// holds the store that they meet in. Usage and Unavailable
+// errors say which rank is missing or wrong, and why it may be; then no group is left.
 Result<std::unique_ptr<ProcessGroup>> meet(const MeetingOptions& options);
 
 }  // namespace kedge::dist

@@ -19,7 +19,7 @@ namespace kedge::nn {
 using device::Activation;
 using device::AddNormed;
 
-// How a model's layers are made.
+// How a model's layers are made. Every layer keeps a copy.
 struct Making {
   device::ContextPtr context = std::make_shared<const device::Context>();  // never null
   bool has_memory = true;  // false: on the meta device, until Model::allocate()
@@ -51,12 +51,15 @@ class Layer {
   using VisitLayer = std::function<void(const std::string& name, Layer&)>;
   void each_layer(const VisitLayer& visit, const std::string& prefix = "");
 
-  // What `convert` returns for a Linear inside this layer takes its place.
+  // What `convert` returns for a Linear inside this layer takes its place; the same one back leaves
+  // it. Only those added by add_linear() are offered.
   using ConvertLinear = std::function<std::shared_ptr<Linear>(const std::string& name,
                                                               const std::shared_ptr<Linear>&)>;
   void convert_linears(const ConvertLinear& convert, const std::string& prefix = "");
 
  protected:
+  // `slot` becomes `value`, which requires a gradient; on the meta device where there is no memory.
+  // Slots stay the layer's: whoever exchanges a tensor writes to them.
   void add_parameter(std::string name, at::Tensor& slot, const at::Tensor& value);
   void add_buffer(std::string name, at::Tensor& slot, const at::Tensor& value);
 
@@ -110,6 +113,7 @@ class Linear : public Layer {
   at::Tensor bias;    // [out], or undefined
 };
 
+// torch.nn.LayerNorm over the last dimension.
 class LayerNorm : public Layer {
  public:
   LayerNorm(const Making& making, std::int64_t width, double eps = 1e-5);
@@ -136,7 +140,8 @@ class Embedding : public Layer {
   at::Tensor weight;  // [rows, width]
 };
 
-// x with random values left out in training, the rest scaled up.
+// x with random values left out in training, the rest scaled up; x itself otherwise. Draws from
+// libtorch's generator of x's device.
 class Dropout : public Layer {
  public:
   Dropout(const Making& making, double probability) : Layer(making), probability_(probability) {}

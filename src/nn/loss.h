@@ -18,7 +18,8 @@ class Loss {
   virtual at::Tensor operator()(const at::Tensor& scores, const at::Tensor& targets) const = 0;
 };
 
-// A loss is one file in nn/losses/, registered by name.
+// A loss is one file in nn/losses/, registered by name. It keeps the context, which is asked for
+// fused operations.
 using Losses = Registry<Loss, config::LossConfig, device::ContextPtr>;
 
 }  // namespace kedge::nn

@@ -17,8 +17,10 @@ struct EstimateOptions {
   bool as_json = false;
 };
 
-// Makes the model and the optimizer to count their bytes, and writes a little to each folder to
-// see how fast it is.
+// Makes everything that a training would make, to count its bytes, and writes at most 256 MiB to
+// each folder, in a file without a name, to see how fast it is; no run folder is made. Prints to
+// standard output. Usage: a value of the config or a folder cannot be had; Io: nothing can be
+// written there.
 Result<void> run_estimate(const config::LoadedConfig& config, const EstimateOptions& options);
 
 }  // namespace kedge::train

@@ -37,6 +37,7 @@ struct Evaluation {
   std::int64_t skipped = 0;  // samples that could not be decoded
 };
 
+// For one thread, the one that trains. libtorch's exceptions fly through it.
 class Evaluator {
  public:
   struct Options {
@@ -55,7 +56,10 @@ class Evaluator {
   Evaluator(data::Loader& loader, InputMaker& make_inputs, const nn::Loss& loss,
             const Preparation& preparation, Options options);
 
-  // Metric names begin with `prefix`, e.g. "val/".
+  // A collective: every rank of `group` calls it with a loader of its own samples, and all get the
+  // metrics of all; the table of predictions is of this rank's samples. Metric names begin with
+  // `prefix`, e.g. "val/". The model is in evaluation mode afterwards and otherwise as it was. A
+  // sample that cannot be decoded is the loader's error, unless it skips such.
   Result<Evaluation> run(nn::Model& model, const std::string& prefix, dist::ProcessGroup& group);
 
  private:

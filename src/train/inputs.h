@@ -36,6 +36,8 @@ struct Normalise {
   std::vector<double> std;
 };
 
+// For one thread. It owns the device memory that batches are copied to, and keeps the host's
+// buffers alive until they are read.
 class InputMaker {
  public:
   struct Options {
@@ -49,6 +51,8 @@ class InputMaker {
 
   InputMaker(const Normalise& normalise, Options options);
 
+  // Returns at once; the batch may be destroyed. What the batch before it was staged to stays valid
+  // for work that was queued already.
   void stage(const data::Batch& batch);
 
   // Of the batch that was staged last.

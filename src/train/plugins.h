@@ -12,7 +12,7 @@ namespace kedge::train {
 
 using NamesAndSummaries = std::vector<std::pair<std::string, std::string>>;
 
-// "models", "losses", "optimizers", "schedules"; empty for any other word.
+// "models", "losses", "optimizers", "schedules"; empty for any other word. Sorted by name.
 NamesAndSummaries list_plugins(const std::string& kind);
 
 // Keys that a person wrote for this run and that the chosen model, data sources, optimizer,

@@ -25,11 +25,14 @@ struct Preparation {
   std::vector<std::string> eval_steps;
   Normalise normalise;
 
+  // As checkpoints and exported models hold it. from_json() reads what older programs wrote too;
+  // Corrupt where something is missing.
   nlohmann::json to_json() const;
   static Result<Preparation> from_json(const nlohmann::json& json);
 };
 
-// Threads, determinism and TF32 as the config says, for the whole process.
+// Threads, determinism and TF32 as the config says, for the whole process: before the first
+// operation of libtorch's, and by one training at a time.
 void apply_compute_settings(const config::Config& config);
 
 // Image sizes after the eval transforms, classes, normalisation: from the data and the config.

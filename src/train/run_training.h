@@ -22,7 +22,7 @@ inline constexpr std::array<std::string_view, 9> kStatePieces = {
     "position", "schedule", "rng", "loss_scaler", "meters", "optimizer", "model", "ema", "best"};
 
 struct TrainingOptions {
-  int argc = 0;  // the command, for the record
+  int argc = 0;  // the command, for the record; outlives the call
   const char* const* argv = nullptr;
   // When the job will be ended from outside; a scheduler may have to be asked. Empty: never.
   std::function<std::optional<TimeLimit>()> find_time_limit = {};
@@ -36,7 +36,14 @@ struct TrainingOptions {
 
 // Makes everything the config names, or goes on with an unfinished run of it; trains, and leaves
 // run folder, checkpoints and summary. Nothing is written before the config, the data and the
-// model have been found to be sound. Interrupted: asked to stop, everything is saved.
+// model have been found to be sound. With ranks, each of them calls it and works with the others
+// until all return; rank 0 alone writes the run.
+//
+// Interrupted: asked to stop, everything is saved, and the same call goes on. Usage: the config
+// does not go with the data, the model or the saved run; nothing was changed. Corrupt: the loss is
+// not finite, or the checkpoint is damaged. Unavailable: another process or rank is in the way. No
+// exception of libtorch's leaves it. Not safe to call twice at once: it sets libtorch's threads and
+// generators for the whole process.
 Result<void> run_training(const config::LoadedConfig& config, const TrainingOptions& options);
 
 }  // namespace kedge::train

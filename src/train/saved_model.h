@@ -15,7 +15,8 @@
 
 namespace kedge::train {
 
-// Tensors as the checkpoint room wants them: on the host, contiguous, kept alive until written.
+// Tensors as the checkpoint room wants them: on the host, contiguous. The parts that it gives point
+// into it, so it must outlive their writing. Waits for the device.
 class HostCopies {
  public:
   checkpoint::Part part(std::string name, const nn::NamedTensors& tensors);
@@ -24,9 +25,11 @@ class HostCopies {
   std::vector<at::Tensor> kept_;
 };
 
+// The live tensors, parameters first: what a checkpoint's part "model" holds.
 nn::NamedTensors parameters_and_buffers(const nn::Model& model);
 
-// `path` if it is a checkpoint folder; of a run folder its best checkpoint, else its last.
+// `path` if it is a checkpoint folder; of a run folder its best checkpoint, else its last. NotFound
+// where there is none; only manifests are read.
 Result<Path> find_checkpoint(const Path& path);
 
 // The weights of a checkpoint that are to be used: the averaged ones where there are any, because
@@ -42,7 +45,9 @@ struct SavedModel {
 };
 
 // `path` is a checkpoint folder, or a run folder: then its best checkpoint, else its last.
-// `overrides` change the config it was saved with (data.path=..., train.device=cpu).
+// `overrides` change the config it was saved with (data.path=..., train.device=cpu). Every byte is
+// compared with its hash first. The model is on the CPU, in evaluation mode, and the caller's
+// alone. Corrupt: damaged, or no model of kedge's; Usage: an override does not go with it.
 Result<SavedModel> load_saved_model(const Path& path, const std::vector<std::string>& overrides);
 
 }  // namespace kedge::train

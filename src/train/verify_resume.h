@@ -20,7 +20,8 @@ struct VerifyOptions {
 };
 
 // Three processes: one trains 2 * steps, one trains `steps` and saves, one goes on from there.
-// Corrupt, naming the first value that differs, when they do not end alike.
+// Corrupt, naming the first value that differs, when they do not end alike. The runs lie in a
+// temporary folder that is removed afterwards; the report goes to standard output.
 Result<void> run_verify_resume(const VerifyOptions& options);
 
 }  // namespace kedge::train
