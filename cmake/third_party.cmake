@@ -32,6 +32,7 @@ kedge_static_library(sqlite3)
 kedge_static_library(zstd)
 kedge_static_library(ssl)
 kedge_static_library(crypto)
+kedge_static_library(utf8proc)
 
 # xxhash is header-only here.
 add_library(kedge_fmt STATIC ${CMAKE_SOURCE_DIR}/cmake/fmt.cc)
@@ -53,6 +54,9 @@ add_library(kedge_sqlite_library INTERFACE)
 target_link_libraries(kedge_sqlite_library INTERFACE kedge_sqlite3_static)
 add_library(kedge_zstd_library INTERFACE)
 target_link_libraries(kedge_zstd_library INTERFACE kedge_zstd_static)
+
+add_library(kedge_utf8proc_library INTERFACE)
+target_link_libraries(kedge_utf8proc_library INTERFACE kedge_utf8proc_static)
 
 add_library(kedge_z_library INTERFACE)
 target_link_libraries(kedge_z_library INTERFACE kedge_z_static)

@@ -365,6 +365,38 @@ def run_folder():
         b"\0".join([*parts[:2], b"a: &x [1, .nan, -.inf, 1e400]\nb: *x\n? c\n"]))
 
 
+def tokenizer():
+    for name in ("gpt2", "bert"):
+        file = json.loads((FIXTURES / "data" / "tokenizers" / f"{name}.json").read_text())
+        text = json.dumps(file, ensure_ascii=False).encode()
+        put("tokenizer", name, text + b"\0the dog's  12 \xff \xe4\xb8\xad")
+    vocab = {"<unk>": 0, "\u2581": 1, "a": 2, "b": 3, "ab": 4, "\u2581a": 5, "1": 6}
+    small = {
+        "added_tokens": [
+            {"id": 7, "content": "<s>", "special": True, "lstrip": True, "rstrip": True},
+            {"id": 8, "content": "Word", "single_word": True, "normalized": True},
+        ],
+        "normalizer": {"type": "Sequence", "normalizers": [
+            {"type": "NFKC"}, {"type": "Lowercase"}, {"type": "Strip"}, {"type": "StripAccents"},
+            {"type": "Replace", "pattern": {"Regex": "\\s{2,}|[x-z]"}, "content": "b"},
+        ]},
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [
+            {"type": "Split", "pattern": {"Regex": "(?i:a|b)+|\\p{N}{1,3}?(?!\\d)|\\s+$"},
+             "behavior": "MergedWithNext", "invert": True},
+            {"type": "Digits", "individual_digits": True}, {"type": "Punctuation"},
+            {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "first"},
+        ]},
+        "post_processor": {"type": "TemplateProcessing", "single": [
+            {"SpecialToken": {"id": "<s>"}}, {"Sequence": {"id": "A"}}],
+            "special_tokens": {"<s>": {"ids": [7]}}},
+        "decoder": {"type": "Metaspace"},
+        "model": {"type": "BPE", "unk_token": "<unk>", "fuse_unk": True, "vocab": vocab,
+                  "merges": ["a b", ["\u2581", "a"]]},
+    }  # fmt: skip
+    put("tokenizer", "small", json.dumps(small).encode() + b"\0 ab <s> Word a12b  e\xcc\x81.")
+
+
 for make in (klog, safetensors, manifest, torch_file, config, chunk, query, event_file, graphql,
-             http, log_body, wandb, mlflow_body, image, dataset, sweep_file, job_book, run_folder):
+             http, log_body, wandb, mlflow_body, image, dataset, sweep_file, job_book, run_folder,
+             tokenizer):
     make()

@@ -14,7 +14,7 @@ source tools/dev/terminal.sh
 source tools/dev/versions.sh
 
 all=(klog safetensors manifest torch_file config chunk query event_file mlflow_filter graphql
-  http log_body wandb mlflow_body image dataset sweep_file job_book run_folder)
+  http log_body wandb mlflow_body image dataset sweep_file job_book run_folder tokenizer)
 seconds=600
 seed=0 # by the clock
 check=0

@@ -55,7 +55,7 @@ be843086d18f7c794fe43d9f3378c0c556fd09151a2375ed1943ff703c144970"
 build_tools=(cmake ninja ccache mold git python3 curl)
 build_libraries=(libyaml-cpp-dev nlohmann-json3-dev libfmt-dev libxxhash-dev
   libjpeg-dev libpng-dev zlib1g-dev libgtest-dev libgmock-dev libsqlite3-dev libzstd-dev
-  libpq-dev libcurl4-openssl-dev libboost-dev libssl-dev libeigen3-dev libgloo-dev)
+  libpq-dev libcurl4-openssl-dev libboost-dev libssl-dev libeigen3-dev libgloo-dev libutf8proc-dev)
 
 # Real daemons for tests/slurm: 31 MB to download.
 slurm_packages=(slurmctld slurmd slurm-client munge)
