@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "cli/data.h"
 #include "cli/shared/arguments.h"
 #include "cli/verbs.h"
 #include "core/log.h"
@@ -37,10 +38,16 @@ int run_data(Args args) {
     const auto done = get_data_sets(args.subspan(1));
     return done ? kExitDone : report(done.error());
   }
-  const VerbHelp help = {.usage = "kedge data get NAME ...",
-                         .text = "get: fetch and verify public data sets.",
+  if (!args.empty() && args.front() == "tokenize") {
+    const auto done = tokenize_data(args.subspan(1));
+    return done ? kExitDone : report(done.error());
+  }
+  const VerbHelp help = {.usage = "kedge data get|tokenize ...",
+                         .text =
+                             "get: fetch and verify public data sets. tokenize: text to token "
+                             "files for language models.",
                          .flags = {}};
-  return help_or_unknown(args, help, {"get"});
+  return help_or_unknown(args, help, {"get", "tokenize"});
 }
 
 }  // namespace kedge::cli

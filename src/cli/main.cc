@@ -35,7 +35,7 @@ constexpr auto kVerbs = std::to_array<Verb>({
     {"bench", "what this machine makes of a config, and what would be faster", run_bench},
     {"ckpt", "list, check, compare, thin out and export checkpoints", run_ckpt},
     {"config", "show every effective value, or the reference", run_config},
-    {"data", "get data sets", run_data},
+    {"data", "get data sets, tokenize text", run_data},
     {"runs", "list runs and print what they logged", run_runs},
     {"server", "keep runs and show them: the tracking server", run_server},
     {"artifact", "versioned files on a tracking server", run_artifact},
