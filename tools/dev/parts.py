@@ -69,6 +69,11 @@ PARTS = [
     Part("onnx", peer("tests/python/onnx_test.py"), needs=("peers",)),
     Part("interop", peer("tests/python/interop_test.py"), needs=("peers",)),
     Part("exchange", peer("tests/python/exchange_test.py"), needs=("peers",)),
+    Part(
+        "tokenizers",
+        peer("tests/tokenizers/parity.py", KEDGE, "--megabytes", "0.2"),
+        needs=("peers",),
+    ),
     Part("old-runs", python("tests/identity/old_runs.py")),
     Part("one-batch", python("tests/identity/one_batch.py")),
     Part("identity", python("tests/identity/golden.py"), quick=python("tests/identity/golden.py")),
