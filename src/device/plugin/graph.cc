@@ -1,18 +1,33 @@
 #include "device/plugin/graph.h"
 
+#include <memory>
+
 #include <ATen/cuda/CUDAGraph.h>
 
 namespace kedge::device {
 namespace {
 
+using Pool = at::cuda::MempoolId_t;
+
+// All graphs that live share one pool of memory: they are replayed one after the other, on one
+// stream, so each may use what another has let go. With the last of them libtorch's allocator gives
+// the pool up, and its name cannot be used again.
+std::shared_ptr<const Pool> find_pool() {
+  static std::weak_ptr<const Pool> shared;
+  auto pool = shared.lock();
+  if (pool == nullptr) {
+    pool = std::make_shared<const Pool>(at::cuda::graph_pool_handle());
+    shared = pool;
+  }
+  return pool;
+}
+
 class CudaGraph : public Graph {
  public:
-  explicit CudaGraph(const std::function<void()>& work) {
-    // All graphs of a process share one pool of memory: they are replayed one after the other, on
-    // one stream, so each may use what another has let go. Only this thread's mistakes may break
-    // the capture: the loader's threads allocate page-locked memory meanwhile.
-    static const auto pool = at::cuda::graph_pool_handle();
-    graph_.capture_begin(pool, cudaStreamCaptureModeThreadLocal);
+  // Only this thread's mistakes may break the capture: the loader's threads allocate page-locked
+  // memory meanwhile.
+  explicit CudaGraph(const std::function<void()>& work) : pool_(find_pool()) {
+    graph_.capture_begin(*pool_, cudaStreamCaptureModeThreadLocal);
     try {
       work();
     } catch (...) {
@@ -35,6 +50,7 @@ class CudaGraph : public Graph {
     cudaGetLastError();
   }
 
+  std::shared_ptr<const Pool> pool_;
   at::cuda::CUDAGraph graph_;
 };
 
