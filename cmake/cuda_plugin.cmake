@@ -13,5 +13,20 @@ set_target_properties(kedge_cuda PROPERTIES
   POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden)
 target_compile_definitions(kedge_cuda PRIVATE FMT_HEADER_ONLY)
 target_link_libraries(kedge_cuda PRIVATE kedge_options)
-target_include_directories(kedge_cuda SYSTEM PRIVATE ${KEDGE_CUDA}/include
+# ATen's CUDA headers name handles and codes of libraries that the plugin does not use, whose own
+# headers come in wheels of 770 MB.
+set(handles ${CMAKE_BINARY_DIR}/cuda_handles)
+function(name_handles header text)
+  file(CONFIGURE OUTPUT ${handles}/${header} CONTENT "#pragma once\n${text}\n")
+endfunction()
+name_handles(cublas_v2.h
+  "enum cublasStatus_t : int {}; typedef struct cublasContext* cublasHandle_t;")
+name_handles(cublasLt.h "typedef struct cublasLtContext* cublasLtHandle_t;")
+name_handles(cusparse.h
+  "enum cusparseStatus_t : int {}; typedef struct cusparseContext* cusparseHandle_t;")
+name_handles(cusolver_common.h "enum cusolverStatus_t : int {};")
+name_handles(cusolverDn.h "typedef struct cusolverDnContext* cusolverDnHandle_t;")
+# NCCL's header: that of the torch which the user brings, where it has one.
+target_include_directories(kedge_cuda SYSTEM PRIVATE ${handles}
+  ${KEDGE_TORCH}/nvidia/nccl/include ${KEDGE_CUDA}/include ${KEDGE_CUDA}/../nccl/include
   ${KEDGE_TORCH}/torch/include ${KEDGE_TORCH}/torch/include/torch/csrc/api/include)

@@ -11,10 +11,11 @@
 #include <c10/core/DeviceType.h>
 
 #include "core/result.h"
-#include "device/device_group.h"
 #include "device/jpeg_engine.h"
 
 namespace kedge::device {
+
+class Nccl;
 
 // Device work that was captured once and can be done again with a single launch.
 class Graph {
@@ -80,23 +81,11 @@ class Plugin {
     return std::unexpected(jpeg_version().error());
   }
 
-  // NCCL, where the plugin has it.
-
   // Which GPU of the machine the current device is, whatever this process calls it.
   virtual std::string device_id() const { return {}; }
 
-  // "2.28.9"; the error says why this process cannot use it.
-  virtual Result<std::string> nccl_version() {
-    return fail(ErrorKind::Unavailable, "this plugin has no NCCL");
-  }
-
-  // For the ranks of one group, to be handed from one to all.
-  virtual Result<std::string> make_group_id() { return nccl_version(); }
-
-  // On the current device; waits for the other ranks.
-  virtual Result<std::unique_ptr<DeviceGroup>> join_group(const DeviceGroupPlace& /*place*/) {
-    return std::unexpected(nccl_version().error());
-  }
+  // Where the plugin has it (device/nccl.h); the error says why this process cannot use it.
+  virtual Result<Nccl*> nccl() { return fail(ErrorKind::Unavailable, "this plugin has no NCCL"); }
 };
 
 // Opens libtorch_cuda and the plugin, once. Call before anything asks libtorch about CUDA, which

@@ -165,9 +165,9 @@ std::string describe_gpu(const MeetingOptions& options) {
   if (options.transport == Transport::Gloo || !options.why_no_gpu.empty()) {
     return "!" + options.why_no_gpu;
   }
-  const auto version = device::plugin()->nccl_version();
-  return version ? fmt::format("{} {}", host_name(), device::plugin()->device_id())
-                 : "!" + version.error().message;
+  const auto nccl = device::plugin()->nccl();
+  return nccl ? fmt::format("{} {}", host_name(), device::plugin()->device_id())
+              : "!" + nccl.error().message;
 }
 
 // Over NCCL where every rank has a GPU of its own: two on one is what NCCL refuses.

@@ -22,13 +22,17 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "device/device_group.h"
 #include "ranks/rank_board.h"
 
 namespace kedge::dist {
 
-using device::Pieces;
-using device::Reduce;
+// How tensors are cut for an all-to-all: how many rows come from each rank and go to each.
+struct Pieces {
+  std::vector<std::int64_t> output;
+  std::vector<std::int64_t> input;
+};
+
+enum class Reduce : std::uint8_t { Sum, Max };
 
 // Another rank is gone, or did not take part in time.
 class PeerError : public std::runtime_error {

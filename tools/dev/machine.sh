@@ -136,8 +136,8 @@ fetch_torch() {
 cuda_folder() {
   [[ $(uname -m) == x86_64 ]] || return 0
   local folder
-  folder=$(cache_folder)/cuda-headers-13.0
-  fetch_wheels "$folder" nvidia/cu13/include/ "${cuda_header_wheels[@]}" >&2
+  folder=$(cache_folder)/cuda-headers-13.0-nccl-2.28
+  fetch_wheels "$folder" "nvidia/cu13/include/ nvidia/nccl/include/" "${cuda_header_wheels[@]}" >&2
   echo "$folder/nvidia/cu13"
 }
 

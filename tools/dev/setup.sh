@@ -6,7 +6,7 @@
 #
 #   --torch auto     what this build folder used before, else cuda where there is an NVIDIA
 #                    GPU and cpu where there is none (the default)
-#   --torch cpu      the PyPI wheel's CPU part: 545 MB to download, 0.5 GB on disk
+#   --torch cpu      the PyPI wheel's CPU part: 745 MB to download, 0.5 GB on disk
 #   --torch cuda     the same with everything CUDA needs: 2.4 GB to download, 3.7 GB on disk
 #   --torch python   the torch >= 2.8 of the current python3
 #   --torch DIR      a folder that holds torch/include and torch/lib

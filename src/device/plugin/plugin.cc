@@ -45,13 +45,7 @@ class CudaPlugin : public Plugin {
 
   Result<std::unique_ptr<JpegEngine>> make_jpeg_engine() override { return make_nvjpeg_engine(); }
 
-  Result<std::string> nccl_version() override { return device::nccl_version(); }
-
-  Result<std::string> make_group_id() override { return make_nccl_id(); }
-
-  Result<std::unique_ptr<DeviceGroup>> join_group(const DeviceGroupPlace& place) override {
-    return join_nccl(place);
-  }
+  Result<Nccl*> nccl() override { return find_nccl(); }
 
  private:
   std::unique_ptr<Compiler> compiler_;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <stdexcept>
+#include <exception>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -14,6 +14,7 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/types.h>
 
+#include "device/nccl.h"
 #include "device/plugin.h"
 #include "ranks/rank_board.h"
 
@@ -40,11 +41,10 @@ void show_begin(ranks::Collective what) {
   slot.beat_ms.store(ranks::monotonic_ms(), std::memory_order_relaxed);
 }
 
-// Of c10d, or of the GPUs: both have a wait().
-template <typename Pointer>
 class BackendWork : public Work {
  public:
-  BackendWork(Pointer work, ranks::Collective what) : work_(std::move(work)), what_(what) {}
+  BackendWork(c10::intrusive_ptr<c10d::Work> work, ranks::Collective what)
+      : work_(std::move(work)), what_(what) {}
 
   void wait() override {
     try {
@@ -57,14 +57,9 @@ class BackendWork : public Work {
   }
 
  private:
-  Pointer work_;
+  c10::intrusive_ptr<c10d::Work> work_;
   ranks::Collective what_;
 };
-
-template <typename Pointer>
-std::unique_ptr<Work> wrap(Pointer work, ranks::Collective what) {
-  return std::make_unique<BackendWork<Pointer>>(std::move(work), what);
-}
 
 // Gloo receives into the host's memory only.
 class ReceiveThroughHost : public Work {
@@ -132,6 +127,16 @@ class BackendGroup : public ProcessGroup {
   BackendGroup(const Origin& origin, const std::string& name)
       : origin_(origin), name_(name), gloo_(make_gloo(origin_, name)) {}
 
+  BackendGroup(const BackendGroup&) = delete;
+  BackendGroup& operator=(const BackendGroup&) = delete;
+
+  // Leaving waits for the other ranks, who may be gone when something was thrown.
+  ~BackendGroup() override {
+    if (nccl_ != nullptr) {
+      std::uncaught_exceptions() > 0 ? nccl_->abort() : nccl_->shutdown();
+    }
+  }
+
   std::int64_t rank() const override { return origin_.rank; }
 
   std::int64_t size() const override { return origin_.size; }
@@ -144,8 +149,8 @@ class BackendGroup : public ProcessGroup {
   bool can_capture() const override { return origin_.has_nccl; }
 
   void barrier() override {
-    constexpr auto kWhat = ranks::Collective::Barrier;
-    finish(start(kWhat, [&] { return wrap(gloo_->barrier(), kWhat); }));
+    finish(start(ranks::Collective::Barrier, at::Tensor(),
+                 [](c10d::Backend& backend) { return backend.barrier(); }));
   }
 
   std::unique_ptr<ProcessGroup> make_twin(const std::string& name) override {
@@ -187,12 +192,12 @@ class BackendGroup : public ProcessGroup {
     }
   }
 
-  // `begin` hands the work to a backend.
+  // `begin` hands the work to the backend for `tensor`.
   template <typename Begin>
-  static std::unique_ptr<Work> start(ranks::Collective what, Begin&& begin) {
+  std::unique_ptr<Work> start(ranks::Collective what, const at::Tensor& tensor, Begin&& begin) {
     show_begin(what);
     try {
-      return begin();
+      return std::make_unique<BackendWork>(begin(backend_for(tensor)), what);
     } catch (const std::exception& error) {
       throw peer_error(ranks::name_of(what), error);
     }
@@ -200,150 +205,101 @@ class BackendGroup : public ProcessGroup {
 
   std::unique_ptr<Work> do_all_reduce(const at::Tensor& tensor, ranks::Collective what,
                                       Reduce reduce) override {
-    return start(what, [&] {
-      if (device::DeviceGroup* gpus = gpus_for(tensor)) {
-        return wrap(gpus->all_reduce(tensor, reduce), what);
-      }
-      std::vector<at::Tensor> tensors = {tensor};
+    return start(what, tensor, [&](c10d::Backend& backend) {
+      std::vector<at::Tensor> tensors = {flat(tensor)};
       c10d::AllreduceOptions options;
       options.reduceOp = operation_of(reduce);
-      return wrap(gloo_->allreduce(tensors, options), what);
+      return backend.allreduce(tensors, options);
     });
   }
 
   std::unique_ptr<Work> do_broadcast(const at::Tensor& tensor, int root) override {
-    constexpr auto kWhat = ranks::Collective::Broadcast;
-    return start(kWhat, [&] {
-      if (device::DeviceGroup* gpus = gpus_for(tensor)) {
-        return wrap(gpus->broadcast(tensor, root), kWhat);
-      }
-      std::vector<at::Tensor> tensors = {tensor};
+    return start(ranks::Collective::Broadcast, tensor, [&](c10d::Backend& backend) {
+      std::vector<at::Tensor> tensors = {flat(tensor)};
       c10d::BroadcastOptions options;
       options.rootRank = root;
-      return wrap(gloo_->broadcast(tensors, options), kWhat);
+      return backend.broadcast(tensors, options);
     });
   }
 
-  // c10d's over Gloo is an all-reduce of a copy, of which wait() takes the piece.
+  // Over Gloo c10d all-reduces a copy, of which wait() takes the piece.
   std::unique_ptr<Work> do_reduce_scatter(const at::Tensor& output, const at::Tensor& input,
                                           Reduce reduce) override {
-    constexpr auto kWhat = ranks::Collective::ReduceScatter;
-    return start(kWhat, [&] {
-      if (device::DeviceGroup* gpus = gpus_for(input)) {
-        return wrap(gpus->reduce_scatter(output, input, reduce), kWhat);
-      }
-      at::Tensor piece = output.view(-1);
-      at::Tensor whole = input.view(-1);
+    return start(ranks::Collective::ReduceScatter, input, [&](c10d::Backend& backend) {
+      at::Tensor piece = flat(output);
+      at::Tensor whole = flat(input);
       c10d::ReduceScatterOptions options;
       options.reduceOp = operation_of(reduce);
-      return wrap(gloo_->_reduce_scatter_base(piece, whole, options), kWhat);
+      return backend._reduce_scatter_base(piece, whole, options);
     });
   }
 
-  // c10d's over Gloo gathers into memory of its own and copies from there.
+  // Over Gloo c10d gathers into memory of its own and copies from there.
   std::unique_ptr<Work> do_all_gather(const at::Tensor& output, const at::Tensor& input) override {
-    constexpr auto kWhat = ranks::Collective::AllGather;
-    return start(kWhat, [&] {
-      if (device::DeviceGroup* gpus = gpus_for(input)) {
-        return wrap(gpus->all_gather(output, input), kWhat);
-      }
-      std::vector<std::vector<at::Tensor>> pieces = {
-          output.view({origin_.size, input.numel()}).unbind()};
-      std::vector<at::Tensor> inputs = {input.view(-1)};
-      return wrap(gloo_->allgather(pieces, inputs), kWhat);
+    return start(ranks::Collective::AllGather, input, [&](c10d::Backend& backend) {
+      at::Tensor whole = flat(output);
+      at::Tensor piece = flat(input);
+      return backend._allgather_base(whole, piece);
     });
   }
 
   std::unique_ptr<Work> do_all_to_all(const at::Tensor& output, const at::Tensor& input,
                                       const Pieces& rows) override {
-    constexpr auto kWhat = ranks::Collective::AllToAll;
-    return start(kWhat, [&] {
-      if (device::DeviceGroup* gpus = gpus_for(input)) {
-        const Pieces elements{.output = elements_of(rows.output, output),
-                              .input = elements_of(rows.input, input)};
-        return wrap(gpus->all_to_all(output, input, elements), kWhat);
-      }
+    return start(ranks::Collective::AllToAll, input, [&](c10d::Backend& backend) {
       at::Tensor to = output;
       at::Tensor from = input;
       Pieces counts = rows;
-      return wrap(gloo_->alltoall_base(to, from, counts.output, counts.input), kWhat);
+      return backend.alltoall_base(to, from, counts.output, counts.input);
     });
   }
 
   std::unique_ptr<Work> do_transfer(const at::Tensor& tensor, int peer,
                                     ranks::Collective what) override {
     const bool is_send = what == ranks::Collective::Send;
-    return start(what, [&]() -> std::unique_ptr<Work> {
-      if (device::DeviceGroup* gpus = gpus_for(tensor)) {
-        return wrap(is_send ? gpus->send(tensor, peer) : gpus->receive(tensor, peer), what);
-      }
-      if (is_send) {
-        std::vector<at::Tensor> tensors = {tensor.cpu()};
-        return wrap(gloo_->send(tensors, peer, kTag), what);
-      }
-      std::vector<at::Tensor> tensors = {tensor.is_cpu() ? tensor
-                                                         : at::empty_like(tensor, at::kCPU)};
-      auto work = wrap(gloo_->recv(tensors, peer, kTag), what);
-      if (tensor.is_cpu()) {
-        return work;
-      }
-      return std::make_unique<ReceiveThroughHost>(std::move(work), tensors[0], tensor);
+    const bool is_through_host = tensor.is_cuda() && !origin_.has_nccl;
+    std::vector<at::Tensor> tensors = {tensor};
+    if (is_through_host) {
+      tensors[0] = is_send ? tensor.cpu() : at::empty_like(tensor, at::kCPU);
+    }
+    auto work = start(what, tensor, [&](c10d::Backend& backend) {
+      return is_send ? backend.send(tensors, peer, kTag) : backend.recv(tensors, peer, kTag);
     });
-  }
-
-  // The rows' lengths in elements.
-  static std::vector<std::int64_t> elements_of(std::vector<std::int64_t> rows,
-                                               const at::Tensor& tensor) {
-    const std::int64_t row = tensor.numel() / std::max<std::int64_t>(1, tensor.size(0));
-    for (std::int64_t& count : rows) {
-      count *= row;
+    if (is_through_host && !is_send) {
+      return std::make_unique<ReceiveThroughHost>(std::move(work), tensors[0], tensor);
     }
-    return rows;
+    return work;
   }
 
-  // Null: through the host. The GPUs meet when the first of their tensors is to travel, because
-  // most twins have none.
-  device::DeviceGroup* gpus_for(const at::Tensor& tensor) {
+  // Its memory in order: dense tensors of any strides can travel.
+  static at::Tensor flat(const at::Tensor& tensor) {
+    return tensor.detach().as_strided({tensor.numel()}, {1});
+  }
+
+  // The GPUs meet when the first of their tensors is to travel, because most twins have none.
+  c10d::Backend& backend_for(const at::Tensor& tensor) {
     if (!origin_.has_nccl || !tensor.is_cuda()) {
-      return nullptr;
+      return *gloo_;
     }
-    if (gpus_ == nullptr) {
+    if (nccl_ == nullptr) {
       const ranks::TimedPhase waiting(ranks::RankPhase::InCollective,
                                       ranks::own_slot().collective_us);
-      gpus_ = join_gpus();
+      auto store = c10::make_intrusive<c10d::PrefixStore>("nccl/" + name_, origin_.store);
+      nccl_ = (*device::plugin()->nccl())
+                  ->join(store, origin_.rank, origin_.size, origin_.timeout + kWatchdogSlack);
     }
-    return gpus_.get();
+    return *nccl_;
   }
 
-  std::unique_ptr<device::DeviceGroup> join_gpus() {
-    device::Plugin& plugin = *device::plugin();
-    const std::string key = "nccl/" + name_;
-    device::DeviceGroupPlace place{.id = "", .rank = origin_.rank, .size = origin_.size};
-    if (origin_.rank == 0) {
-      place.id = value_of(plugin.make_group_id());
-      origin_.store->set(key, std::vector<std::uint8_t>(place.id.begin(), place.id.end()));
-    } else {
-      const std::vector<std::uint8_t> bytes = origin_.store->get(key);
-      place.id.assign(bytes.begin(), bytes.end());
-    }
-    return value_of(plugin.join_group(place));
-  }
-
-  template <typename T>
-  static T value_of(Result<T> result) {
-    if (!result) {
-      throw std::runtime_error(result.error().message);
-    }
-    return std::move(*result);
-  }
-
+  // A peer that hangs is found by the word over Gloo that ends every step, which fails as an error;
+  // NCCL's watchdog, which ends the process, comes after it.
+  static constexpr auto kWatchdogSlack = std::chrono::seconds(30);
   static constexpr int kTag = 0;  // what goes between two ranks arrives in order
 
   Origin origin_;
   std::string name_;
   std::int64_t subgroups_ = 0;  // made so far
   c10::intrusive_ptr<c10d::Backend> gloo_;
-  std::unique_ptr<device::DeviceGroup> gpus_;
+  c10::intrusive_ptr<c10d::Backend> nccl_;  // null until a tensor of a GPU is to travel
 };
 
 }  // namespace
