@@ -25,6 +25,9 @@ namespace kedge::checkpoint {
 struct Part {
   std::string name;
   std::vector<TensorView> tensors;
+  // Never changes while a Saver lives: of several saves one writes the bytes, in a file of their
+  // own, and the others link to it. Another part may have the same name.
+  bool is_frozen = false;
 };
 
 // Writes <path>.tmp-<pid>, hashes while writing, syncs, renames to <path>; an existing <path> is

@@ -199,8 +199,8 @@ class Saver::Impl {
       report.result = commit_fast(*fresh, save.name);
     }
     report.write_s = watch.seconds();
-    if (fresh && options_.writers.count > 1) {
-      JointSave(options_.writers, save_count_).end(report.result, report.is_durable);
+    if (fresh) {
+      JointSave(options_.writers, save_count_, frozen_).end(report.result, report.is_durable);
     }
     if (report.result && report.is_durable) {
       settle(options_.folders.durable / save.name, report);
@@ -214,7 +214,9 @@ class Saver::Impl {
     SaveReport report{.name = save.name, .step = step_of(save.state)};
     const Stopwatch watch;
     const auto is_durable =
-        JointSave(options_.writers, ++save_count_).write_own_shards(save, [&] { release(save); });
+        JointSave(options_.writers, ++save_count_, frozen_).write_own_shards(save, [&] {
+          release(save);
+        });
     report.is_durable = is_durable.value_or(false);
     report.result = is_durable ? Result<void>() : std::unexpected(is_durable.error());
     report.write_s = watch.seconds();
@@ -223,22 +225,16 @@ class Saver::Impl {
 
   // Writes the whole checkpoint beside its place and returns where.
   Result<Path> write(const Save& save, const Path& folder, SaveReport& report) {
-    const bool is_alone = options_.writers.count == 1;
-    JointSave joint(options_.writers, ++save_count_);
+    JointSave joint(options_.writers, ++save_count_, frozen_);
     const auto fresh = make_room(save, folder);
     if (!fresh) {
-      if (!is_alone) {
-        joint.refuse(fresh.error());
-      }
+      joint.refuse(fresh.error());
       return fresh;
     }
-    const auto bytes =
-        is_alone ? write_folder(*fresh, save.parts, save.state) : joint.write(save, *fresh);
+    const auto bytes = joint.write(save, *fresh);
     if (!bytes) {
       remove_quietly(*fresh);
-      if (!is_alone) {
-        joint.end(std::unexpected(bytes.error()), false);
-      }
+      joint.end(std::unexpected(bytes.error()), false);
       return std::unexpected(bytes.error());
     }
     report.bytes = *bytes;
@@ -378,6 +374,16 @@ class Saver::Impl {
     return report;
   }
 
+  Linkable newest_durable() const {
+    const auto listing = list_checkpoints({.durable = options_.folders.durable});
+    if (!listing || listing->entries.empty()) {
+      return {};
+    }
+    const Path& path = listing->entries.back().path;
+    auto manifest = read_manifest(path);
+    return manifest ? Linkable{.folder = path, .shards = std::move(manifest->shards)} : Linkable{};
+  }
+
   Result<Path> copy(const Path& source, const Path& target, SaveReport& report) {
     auto checkpoint = Checkpoint::open(source);
     if (checkpoint) {
@@ -387,7 +393,7 @@ class Saver::Impl {
       KEDGE_TRY(check_room(options_.folders.durable, checkpoint->bytes()));
       Path fresh = temporary_of(target);
       remove_quietly(fresh);
-      const auto bytes = copy_folder(*checkpoint, fresh);
+      const auto bytes = copy_folder(*checkpoint, fresh, newest_durable());
       if (bytes) {
         report.bytes = *bytes;
         return fresh;
@@ -438,6 +444,7 @@ class Saver::Impl {
 
   SaverOptions options_;
   std::int64_t save_count_ = 0;  // of the saver's thread
+  Linkable frozen_;              // of the saver's thread
   std::mutex commit_mutex_;      // one commit or removal at a time; taken before mutex_
 
   mutable std::mutex mutex_;  // all below

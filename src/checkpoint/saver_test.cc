@@ -347,5 +347,69 @@ TEST_F(FastTierTest, a_full_durable_disk_leaves_the_fast_copy) {
   EXPECT_EQ(open_newest(options_.folders)->entry.step, 1);
 }
 
+Save with_frozen(Save save) {
+  static const std::vector<std::uint8_t> bytes(800, 7);
+  save.parts.insert(
+      save.parts.begin(),
+      Part{.name = "model", .tensors = {{"base", DType::F32, {200}, bytes}}, .is_frozen = true});
+  return save;
+}
+
+std::uintmax_t links_of(const Path& file) {
+  return std::filesystem::hard_link_count(file);
+}
+
+TEST_F(SaverTest, frozen_tensors_are_written_once_and_linked) {
+  const Path& folder = options_.folders.durable;
+  Saver saver(options_);
+  for (std::int64_t step = 1; step <= 3; ++step) {
+    saver.start(with_frozen(make_save(step)));
+    saver.wait();
+  }
+  for (const SaveReport& report : saver.take_reports()) {
+    ASSERT_TRUE(report.result) << report.result.error().message;
+  }
+  // Retention has removed the first, which wrote the file; best and newest are left.
+  const auto names = names_in(folder);
+  const auto kept = std::ranges::count_if(
+      names, [](const std::string& name) { return name.starts_with("step-"); });
+  EXPECT_EQ(links_of(folder / "step-3/model-frozen.safetensors"), kept);
+  EXPECT_EQ(links_of(folder / "step-3/model.safetensors"), 1);
+
+  const auto saved = Checkpoint::open(folder / "step-3");
+  ASSERT_TRUE(saved) << saved.error().message;
+  ASSERT_TRUE(saved->verify());
+  EXPECT_THAT(saved->part_names(), ElementsAre("model", "optimizer"));
+  std::vector<std::string> tensors;
+  for (const TensorView& tensor : saved->part("model").tensors()) {
+    tensors.push_back(tensor.name);
+  }
+  EXPECT_THAT(tensors, ElementsAre("base", "weight"));
+}
+
+TEST_F(SaverTest, frozen_tensors_are_written_again_where_their_file_is_gone) {
+  const Path& folder = options_.folders.durable;
+  Saver saver(options_);
+  saver.start(with_frozen(make_save(1)));
+  saver.wait();
+  std::filesystem::remove_all(folder / "step-1");
+  saver.start(with_frozen(make_save(2)));
+  saver.wait();
+  ASSERT_TRUE(open_tensors(folder / "step-2"));
+  EXPECT_EQ(links_of(folder / "step-2/model-frozen.safetensors"), 1);
+}
+
+TEST_F(SaverTest, copies_of_a_fast_folder_link_frozen_tensors_too) {
+  options_.folders.fast = scratch_ / "fast";
+  const Path& folder = options_.folders.durable;
+  for (std::int64_t step = 1; step <= 2; ++step) {
+    Saver saver(options_);  // another process: the saver itself knows nothing of the save before
+    saver.start(with_frozen(make_save(step)));
+    saver.wait();
+  }
+  EXPECT_EQ(links_of(folder / "step-2/model-frozen.safetensors"), 2);
+  EXPECT_EQ(links_of(folder / "step-2/model.safetensors"), 1);
+}
+
 }  // namespace
 }  // namespace kedge::checkpoint

@@ -104,6 +104,7 @@ struct CheckpointConfig {
   std::string fast_dir = "";
   bool async = true;
   bool verify = true;
+  bool link_frozen = false;
   std::string metric = "";
   Goal goal = Goal::Auto;
 
@@ -125,6 +126,9 @@ struct CheckpointConfig {
             "the run folder follows in the background; empty: straight to the run folder");
     s.field("async", async, "write beside the training; false: training waits for each save");
     s.field("verify", verify, "read each checkpoint back before older ones are removed");
+    s.field("link_frozen", link_frozen,
+            "write frozen weights once, into model-frozen.safetensors, and have later checkpoints "
+            "of the run link to that file; false: model.safetensors holds all weights");
     s.field("metric", metric,
             "the metric that decides which checkpoint is best; empty: val/accuracy, or val/loss "
             "where there is no accuracy");

@@ -84,4 +84,14 @@ NamedTensors trainable_parameters(const Model& model) {
   return trainable;
 }
 
+std::set<std::string> frozen_names(const Model& model) {
+  std::set<std::string> names;
+  for (const auto& [name, tensor] : model.parameters()) {
+    if (!tensor.requires_grad()) {
+      names.insert(name);
+    }
+  }
+  return names;
+}
+
 }  // namespace kedge::nn

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -110,5 +111,8 @@ std::int64_t count_parameters(const Model& model);
 
 // Those that are not frozen.
 NamedTensors trainable_parameters(const Model& model);
+
+// The names of the others.
+std::set<std::string> frozen_names(const Model& model);
 
 }  // namespace kedge::nn

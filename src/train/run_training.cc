@@ -170,6 +170,7 @@ Result<std::unique_ptr<Checkpoints>> make_checkpoints(const config::Config& conf
                             .durable_step = durable_step,
                             .more_is_better = session.is_more_better(),
                             .size_bytes = session.state_bytes(),
+                            .frozen = nn::frozen_names(*setup.model),
                             .group = *setup.group});
 }
 

@@ -1,5 +1,6 @@
 #include "checkpoint/internal/copy_folder.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <span>
@@ -10,7 +11,6 @@
 #include <unistd.h>
 
 #include "checkpoint/checkpoint.h"
-#include "checkpoint/internal/folder.h"
 #include "checkpoint/internal/manifest.h"
 #include "checkpoint/internal/shard_reader.h"
 #include "core/file.h"
@@ -37,11 +37,15 @@ Result<void> copy_shard(const Path& source, const ShardEntry& shard, const Path&
 
 }  // namespace
 
-Result<std::uint64_t> copy_folder(const Checkpoint& source, const Path& fresh) {
+Result<std::uint64_t> copy_folder(const Checkpoint& source, const Path& fresh,
+                                  const Linkable& earlier) {
   KEDGE_TRY(make_dirs(fresh));
   std::uint64_t bytes = 0;
   for (const ShardEntry& shard : source.manifest().shards) {
-    KEDGE_TRY(copy_shard(source.path(), shard, fresh / shard.file));
+    const auto same = std::ranges::find(earlier.shards, shard);
+    if (same == earlier.shards.end() || !link_shard(earlier, shard.file, fresh / shard.file)) {
+      KEDGE_TRY(copy_shard(source.path(), shard, fresh / shard.file));
+    }
     bytes += shard.size;
   }
   const std::string text = KEDGE_TRY(read_file(source.path() / kManifestFile));

@@ -136,15 +136,27 @@ std::string shard_name(const std::string& part, std::int64_t writer, std::int64_
                       : fmt::format("{}-{:05}-of-{:05}.safetensors", part, writer + 1, writers);
 }
 
+bool link_shard(const Linkable& from, const std::string& file, const Path& target) {
+  return ::link((from.folder / file).c_str(), target.c_str()) == 0;
+}
+
 Result<std::vector<ShardEntry>> write_shards(const Path& folder, std::span<const Part> parts,
-                                             std::int64_t writer, std::int64_t writers) {
+                                             std::int64_t writer, std::int64_t writers,
+                                             const Linkable& earlier) {
   std::vector<ShardEntry> entries;
   for (const Part& part : parts) {
     KEDGE_CHECK(is_part_name(part.name), "parts have plain lower-case names");
     if (writers > 1 && part.tensors.empty()) {
       continue;
     }
-    const std::string file = shard_name(part.name, writer, writers);
+    const std::string file =
+        shard_name(part.is_frozen ? part.name + "-frozen" : part.name, writer, writers);
+    const auto linkable = std::ranges::find(earlier.shards, file, &ShardEntry::file);
+    if (part.is_frozen && linkable != earlier.shards.end() &&
+        link_shard(earlier, file, folder / file)) {
+      entries.push_back(*linkable);
+      continue;
+    }
     WrittenShard shard = KEDGE_TRY(write_shard(folder / file, part.tensors, {{"format", "pt"}}));
     entries.push_back(describe_shard(part, file, std::move(shard)));
   }
@@ -165,12 +177,6 @@ Result<std::uint64_t> write_manifest(const Path& folder, std::vector<ShardEntry>
   // Also syncs the folder.
   KEDGE_TRY(write_file_atomic(folder / kManifestFile, text));
   return bytes + text.size();
-}
-
-Result<std::uint64_t> write_folder(const Path& folder, std::span<const Part> parts,
-                                   const nlohmann::json& state) {
-  KEDGE_TRY(make_dirs(folder));
-  return write_manifest(folder, KEDGE_TRY(write_shards(folder, parts, 0, 1)), state);
 }
 
 Result<void> commit_folder(const Path& fresh, const Path& path) {

@@ -42,18 +42,26 @@ Result<void> check_replaceable(const Path& path);
 // "model.safetensors", or of many writers "model-00002-of-00004.safetensors".
 std::string shard_name(const std::string& part, std::int64_t writer, std::int64_t writers);
 
+// Shards of a checkpoint that another one may link to instead of writing them again. Its folder may
+// be gone by then.
+struct Linkable {
+  Path folder;
+  std::vector<ShardEntry> shards;
+};
+
+// Whether `target` now is the shard `file` of `from`, by a hard link.
+bool link_shard(const Linkable& from, const std::string& file, const Path& target);
+
 // Writes and syncs the shards of one writer into `folder`, which exists. Parts without tensors get
-// no file when there are other writers.
+// no file when there are other writers. Frozen parts are linked to those of `earlier` where that
+// can be done.
 Result<std::vector<ShardEntry>> write_shards(const Path& folder, std::span<const Part> parts,
-                                             std::int64_t writer, std::int64_t writers);
+                                             std::int64_t writer, std::int64_t writers,
+                                             const Linkable& earlier = {});
 
 // The last file of a folder, with all shards; returns the bytes of all.
 Result<std::uint64_t> write_manifest(const Path& folder, std::vector<ShardEntry> shards,
                                      const nlohmann::json& state);
-
-// Writes and syncs all files of a new folder; returns their bytes.
-Result<std::uint64_t> write_folder(const Path& folder, std::span<const Part> parts,
-                                   const nlohmann::json& state);
 
 // Renames `fresh` to `path`, durably. A checkpoint at `path` becomes <path>.old and is kept: the
 // caller removes it once it trusts the new one, or takes it back. Between the two renames only

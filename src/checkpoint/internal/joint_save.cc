@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "checkpoint/internal/folder.h"
 #include "checkpoint/internal/manifest.h"
 
 namespace kedge::checkpoint {
@@ -24,8 +23,17 @@ auto fence(const Work& work) -> decltype(work()) {
 
 }  // namespace
 
+Result<std::vector<ShardEntry>> JointSave::write_shards_into(const Path& fresh, const Save& save) {
+  auto shards = KEDGE_TRY(write_shards(fresh, save.parts, writers_.index, writers_.count, frozen_));
+  frozen_ = {.folder = fresh.parent_path() / save.name, .shards = shards};  // once it is committed
+  return shards;
+}
+
 // A note is a text, or after an exclamation mark an error.
 void JointSave::put(std::string_view what, const Result<std::string>& note) const {
+  if (writers_.count == 1) {
+    return;
+  }
   writers_.put(fmt::format("save/{}/{}", number_, what), note ? *note : "!" + note.error().message);
 }
 
@@ -40,7 +48,7 @@ Result<std::string> JointSave::take(std::string_view what) const {
 Result<std::uint64_t> JointSave::write(const Save& save, const Path& fresh) {
   return fence([&]() -> Result<std::uint64_t> {
     put("open", fresh.string());
-    auto own = write_shards(fresh, save.parts, 0, writers_.count);
+    auto own = write_shards_into(fresh, save);
     std::optional<Error> error = own ? std::nullopt : std::optional(own.error());
     std::vector<ShardEntry> entries = own ? std::move(*own) : std::vector<ShardEntry>();
     for (std::int64_t writer = 1; writer < writers_.count; ++writer) {
@@ -79,8 +87,7 @@ void JointSave::end(const Result<void>& result, bool is_durable) {
 Result<bool> JointSave::write_own_shards(const Save& save, const std::function<void()>& release) {
   const auto write_own = [&]() -> Result<std::string> {
     const Path fresh = KEDGE_TRY(take("open"));
-    return render_shards(
-        KEDGE_TRY(write_shards(fresh, save.parts, writers_.index, writers_.count)));
+    return render_shards(KEDGE_TRY(write_shards_into(fresh, save)));
   };
   const auto told = fence([&]() -> Result<void> {
     put(std::to_string(writers_.index), write_own());

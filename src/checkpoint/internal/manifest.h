@@ -23,6 +23,8 @@ struct TensorEntry {
   std::uint64_t offset = 0;                // in the shard file
   std::uint64_t bytes = 0;
   std::vector<std::uint64_t> chunks;  // XXH3 per kChunkBytes
+
+  bool operator==(const TensorEntry&) const = default;
 };
 
 struct ShardEntry {
@@ -31,6 +33,8 @@ struct ShardEntry {
   std::uint64_t size = 0;
   std::uint64_t header_hash = 0;
   std::vector<TensorEntry> tensors;
+
+  bool operator==(const ShardEntry&) const = default;
 };
 
 struct Manifest {

@@ -152,9 +152,28 @@ Result<void> Checkpoints::start_saver(const checkpoint::Folders& folders) {
   return {};
 }
 
+// The model's frozen parameters as a part of their own, where checkpoints link to them.
+std::vector<StateTensors> Checkpoints::set_frozen_apart(std::vector<StateTensors> state) const {
+  if (!parts_.config.checkpoint.link_frozen) {
+    return state;
+  }
+  const auto model = std::ranges::find(state, "model", &StateTensors::name);
+  StateTensors frozen{.name = "model", .tensors = {}, .is_frozen = true};
+  std::erase_if(model->tensors, [&](const auto& named) {
+    if (!parts_.frozen.contains(named.first)) {
+      return false;
+    }
+    frozen.tensors.push_back(named);
+    return true;
+  });
+  state.insert(state.begin(), std::move(frozen));
+  return state;
+}
+
 // Of the tensors that all ranks have, those that this one writes. Small sums and random states are
 // gathered on rank 0, which writes them.
-std::vector<StateTensors> Checkpoints::own_shard(const std::vector<StateTensors>& tensors) const {
+std::vector<StateTensors> Checkpoints::own_shard(const std::vector<StateTensors>& state) const {
+  const std::vector<StateTensors> tensors = set_frozen_apart(state);
   if (writers_ == 1) {
     return tensors;
   }
@@ -169,7 +188,7 @@ std::vector<StateTensors> Checkpoints::own_shard(const std::vector<StateTensors>
   std::vector<StateTensors> shard;
   std::size_t next = 0;
   for (const StateTensors& group : tensors) {
-    StateTensors piece{.name = group.name, .tensors = {}};
+    StateTensors piece{.name = group.name, .tensors = {}, .is_frozen = group.is_frozen};
     for (const auto& named : group.tensors) {
       const std::size_t owner = is_of_first(group) ? 0 : owners[next];
       ++next;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -46,9 +47,10 @@ class Checkpoints {
     track::Run& run;
     Reporter& reporter;
     FailureRate failures;
-    std::int64_t durable_step = -1;  // of the checkpoint that was resumed from
-    bool more_is_better = true;      // of the best metric
-    std::uint64_t size_bytes = 0;    // of one checkpoint
+    std::int64_t durable_step = -1;     // of the checkpoint that was resumed from
+    bool more_is_better = true;         // of the best metric
+    std::uint64_t size_bytes = 0;       // of one checkpoint
+    std::set<std::string> frozen = {};  // the model's parameters that never change
     dist::ProcessGroup& group;
   };
 
@@ -92,7 +94,8 @@ class Checkpoints {
   explicit Checkpoints(const Parts& parts);
 
   Result<void> start_saver(const checkpoint::Folders& folders);
-  std::vector<StateTensors> own_shard(const std::vector<StateTensors>& tensors) const;
+  std::vector<StateTensors> set_frozen_apart(std::vector<StateTensors> state) const;
+  std::vector<StateTensors> own_shard(const std::vector<StateTensors>& state) const;
   void take_reports();
   void choose(double cost_s);
   void tell_interval();

@@ -22,11 +22,14 @@ std::vector<checkpoint::Part> Staging::copy(const std::vector<StateTensors>& gro
   std::vector<checkpoint::Part> parts;
   std::size_t used = 0;
   for (const StateTensors& group : groups) {
-    checkpoint::Part part{.name = group.name, .tensors = {}};
+    checkpoint::Part part{.name = group.name, .tensors = {}, .is_frozen = group.is_frozen};
     for (const auto& [name, tensor] : group.tensors) {
-      at::Tensor& buffer = buffer_like(tensor, used++);
-      buffer.copy_(tensor, tensor.is_cuda());
-      part.tensors.push_back(nn::to_view(name, buffer));
+      Buffer& buffer = buffer_like(tensor, used++);
+      if (!group.is_frozen || !buffer.is_filled) {
+        buffer.tensor.copy_(tensor, tensor.is_cuda());
+        buffer.is_filled = true;
+      }
+      part.tensors.push_back(nn::to_view(name, buffer.tensor));
     }
     parts.push_back(std::move(part));
   }
@@ -35,15 +38,15 @@ std::vector<checkpoint::Part> Staging::copy(const std::vector<StateTensors>& gro
   return parts;
 }
 
-at::Tensor& Staging::buffer_like(const at::Tensor& tensor, std::size_t index) {
+Staging::Buffer& Staging::buffer_like(const at::Tensor& tensor, std::size_t index) {
   if (index >= buffers_.size()) {
     buffers_.resize(index + 1);
   }
-  at::Tensor& buffer = buffers_[index];
-  if (!buffer.defined() || buffer.scalar_type() != tensor.scalar_type() ||
-      buffer.sizes() != tensor.sizes()) {
-    buffer = at::empty(tensor.sizes(),
-                       at::TensorOptions(tensor.scalar_type()).pinned_memory(tensor.is_cuda()));
+  Buffer& buffer = buffers_[index];
+  if (!buffer.tensor.defined() || buffer.tensor.scalar_type() != tensor.scalar_type() ||
+      buffer.tensor.sizes() != tensor.sizes()) {
+    const auto options = at::TensorOptions(tensor.scalar_type()).pinned_memory(tensor.is_cuda());
+    buffer = {.tensor = at::empty(tensor.sizes(), options)};
   }
   return buffer;
 }

@@ -20,6 +20,7 @@ struct StateTensors {
   std::string name;
   nn::NamedTensors tensors;
   checkpoint::Spread spread = checkpoint::Spread::Replicated;
+  bool is_frozen = false;  // never changes
 };
 
 class Staging {
@@ -29,14 +30,20 @@ class Staging {
   // Allocates the memory ahead: page-locking a gigabyte takes half a second.
   void reserve(const std::vector<StateTensors>& groups);
 
-  // Copies of all tensors as they are now. The views are valid until the next call.
+  // Copies of all tensors as they are now; of frozen ones those of the first call. The views are
+  // valid until the next call.
   std::vector<checkpoint::Part> copy(const std::vector<StateTensors>& groups);
 
  private:
-  at::Tensor& buffer_like(const at::Tensor& tensor, std::size_t index);
+  struct Buffer {
+    at::Tensor tensor;
+    bool is_filled = false;
+  };
+
+  Buffer& buffer_like(const at::Tensor& tensor, std::size_t index);
 
   at::Device device_;
-  std::vector<at::Tensor> buffers_;
+  std::vector<Buffer> buffers_;
 };
 
 }  // namespace kedge::train
