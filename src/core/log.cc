@@ -6,6 +6,8 @@
 
 #include <unistd.h>
 
+#include "core/terminal.h"
+
 namespace kedge {
 namespace {
 
@@ -21,9 +23,9 @@ void print_line(std::string_view text) {
 }
 
 void print_warning(std::string_view text) {
-  static const bool is_terminal = isatty(STDERR_FILENO) != 0;
-  const std::string_view label = is_terminal ? "\033[33mkedge: warning:\033[0m" : "kedge: warning:";
-  write_to_stderr(fmt::format("{} {}\n", label, text));
+  const std::string label =
+      coloured("kedge: warning:", Colour::Yellow, look_at_terminal(STDERR_FILENO).has_colour);
+  write_to_stderr(fmt::format("{} {}\n", label, printable(text, true)));
 }
 
 }  // namespace kedge

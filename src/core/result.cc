@@ -3,6 +3,10 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include <unistd.h>
+
+#include "core/terminal.h"
+
 namespace kedge {
 
 int exit_code(ErrorKind kind) {
@@ -18,10 +22,13 @@ int exit_code(ErrorKind kind) {
 
 int report(const Error& error) {
   // To be stopped is no error: progress is saved.
-  const char* what = error.kind == ErrorKind::Interrupted ? "" : "error: ";
-  std::fprintf(stderr, "kedge: %s%s\n", what, error.message.c_str());
+  const bool has_colour = look_at_terminal(STDERR_FILENO).has_colour;
+  const std::string what = error.kind == ErrorKind::Interrupted
+                               ? "kedge:"
+                               : coloured("kedge: error:", Colour::Red, has_colour);
+  std::fprintf(stderr, "%s %s\n", what.c_str(), printable(error.message, true).c_str());
   if (!error.hint.empty()) {
-    std::fprintf(stderr, "  %s\n", error.hint.c_str());
+    std::fprintf(stderr, "  %s\n", printable(error.hint, true).c_str());
   }
   return exit_code(error.kind);
 }

@@ -4,21 +4,26 @@
 
 #include <fmt/format.h>
 
+#include "core/terminal.h"
+#include "core/utf8.h"
+
 namespace kedge::cli {
 
 std::string render_table(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::vector<std::string>> cells = rows;
   std::vector<std::size_t> widths;
-  for (const auto& row : rows) {
+  for (auto& row : cells) {
     widths.resize(std::max(widths.size(), row.size()));
     for (std::size_t i = 0; i < row.size(); ++i) {
-      widths[i] = std::max(widths[i], row[i].size());
+      row[i] = printable(row[i]);
+      widths[i] = std::max(widths[i], count_characters(row[i]));
     }
   }
   std::string text;
-  for (const auto& row : rows) {
+  for (const auto& row : cells) {
     std::string line;
     for (std::size_t i = 0; i < row.size(); ++i) {
-      line += fmt::format("{:<{}}  ", row[i], widths[i]);
+      line += row[i] + std::string(widths[i] - count_characters(row[i]) + 2, ' ');
     }
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";
