@@ -3,7 +3,9 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -17,6 +19,10 @@ class Progress {
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
+
+  // After this come `count` more bars as long, each with `between_s` before it: then the time left
+  // of all is shown too.
+  void expect_more(std::int64_t count, double between_s);
 
   // `done` of the total, `items` since the start of this bar. Returns true when a line is due; then
   // call draw().
@@ -39,11 +45,14 @@ class Progress {
   std::int64_t first_;
   std::int64_t done_ = 0;
   std::int64_t items_ = 0;
-  bool is_terminal_;
+  std::int64_t more_ = 0;
+  double between_s_ = 0;
+  bool is_redrawn_;
   bool is_drawn_ = false;
 };
 
-// The line itself: "epoch 2/5 [=====>    ]  40%  loss 0.51  12.4k samples/s  ETA 1m03s".
+// The line itself: "epoch 2/5 [=====>    ]  40%  loss 0.51  12.4k samples/s  ETA 1m03s, all 7m10s",
+// or as much of it as fits.
 struct ProgressLine {
   std::string_view title;
   std::string_view detail;
@@ -53,6 +62,10 @@ struct ProgressLine {
   std::int64_t total = 0;
   std::int64_t items = 0;
   double elapsed_s = 0;
+  std::int64_t more = 0;  // bars as long that come after it,
+  double between_s = 0;   // and the time before each
+  std::size_t columns = std::numeric_limits<std::size_t>::max();
+  bool has_colour = false;
 };
 
 std::string render_progress(const ProgressLine& line);

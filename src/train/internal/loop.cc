@@ -71,7 +71,8 @@ Result<void> Loop::train_epoch() {
   const std::int64_t batches_per_epoch = parts_.train_loader.batches_per_epoch();
   const bool is_language = parts_.preparation.task.is_language();
   parts_.reporter.start_bar(fmt::format("epoch {}/{}", state_.epoch + 1, config_.train.epochs),
-                            batches_per_epoch, is_language ? "tokens" : "samples", state_.batch);
+                            batches_per_epoch, is_language ? "tokens" : "samples", state_.batch,
+                            config_.train.epochs - state_.epoch - 1);
   parts_.step.parts().model.set_training(true);
   epoch_watch_.restart();
   epoch_seconds_before_ = state_.epoch_seconds;

@@ -104,7 +104,7 @@ class Loop {
   const config::Config& config_;
   TrainerState& state_;
   DelayedScalar logged_loss_;
-  double shown_loss_ = 0;
+  std::optional<double> shown_loss_;
   std::int64_t items_ = 0;     // samples or tokens of this epoch, in this attempt
   double batch_fraction_ = 1;  // of the samples of this batch on all ranks
   std::atomic<std::int64_t> validate_us_{0};

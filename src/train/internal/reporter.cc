@@ -8,8 +8,10 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "core/log.h"
+#include "core/terminal.h"
 #include "core/units.h"
 
 namespace kedge::train {
@@ -18,20 +20,46 @@ namespace {
 // With many classes a column each would bury the rest.
 constexpr std::size_t kMostScoreColumns = 20;
 
+constexpr std::string_view kBestMark = "  (best)";
+
 std::string class_name(const Preparation& preparation, std::int64_t label) {
   const auto index = static_cast<std::size_t>(label);
   return index < preparation.class_names.size() ? preparation.class_names[index]
                                                 : std::to_string(label);
 }
 
+std::string render_metric(const std::string& name, double value) {
+  const bool is_fraction = name.ends_with("accuracy") || name.ends_with("top5");
+  return is_fraction ? fmt::format("  {} {:.2f}%", name, value * 100)
+                     : fmt::format("  {} {:.4f}", name, value);
+}
+
 std::string render_metrics(const Metrics& metrics) {
   std::string text;
   for (const auto& [name, value] : metrics) {
-    const bool is_fraction = name.ends_with("accuracy") || name.ends_with("top5");
-    text += is_fraction ? fmt::format("  {} {:.2f}%", name, value * 100)
-                        : fmt::format("  {} {:.4f}", name, value);
+    text += render_metric(name, value);
   }
   return text;
+}
+
+// An epoch's line in pieces: a narrow terminal goes without the rate first, without the training's
+// own metrics last.
+std::vector<LinePiece> render_epoch(const EpochFacts& facts, const Metrics& metrics) {
+  std::vector<LinePiece> pieces = {{fmt::format("epoch {}/{}", facts.epoch, facts.epochs)}};
+  for (const auto& [name, value] : metrics) {
+    const int rank = name.ends_with("top5")        ? 6
+                     : !name.starts_with("train/") ? 1
+                     : name == "train/loss"        ? 2
+                                                   : 3;
+    pieces.push_back({render_metric(name, value), rank});
+  }
+  pieces.push_back({fmt::format("  lr {:.3g}", facts.lr), 5});
+  pieces.push_back({fmt::format("  {}", render_seconds({facts.seconds})), 4});
+  pieces.push_back({fmt::format("  {} samples/s", render_count(facts.samples_per_s)), 7});
+  if (facts.is_best) {
+    pieces.push_back({std::string(kBestMark)});
+  }
+  return pieces;
 }
 
 }  // namespace
@@ -49,14 +77,14 @@ Result<std::unique_ptr<Reporter>> Reporter::make(track::Run& run, const std::str
   return reporter;
 }
 
-void Reporter::say(std::string_view line) {
+void Reporter::say(std::string_view line, std::string_view shown) {
   if (run_.is_silent()) {
     return;
   }
   if (bar_) {
     bar_->clear();
   }
-  print_line(line);
+  print_line(shown);
   run_.console(line);
 }
 
@@ -65,11 +93,15 @@ void Reporter::validation(std::int64_t step, const Metrics& metrics, bool is_bes
 }
 
 void Reporter::epoch(const EpochFacts& facts, const Metrics& metrics) {
-  std::string line =
-      fmt::format("epoch {}/{}{}", facts.epoch, facts.epochs, render_metrics(metrics));
-  line += fmt::format("  lr {:.3g}  {}  {} samples/s{}", facts.lr, render_seconds({facts.seconds}),
-                      render_count(facts.samples_per_s), facts.is_best ? "  (best)" : "");
-  say(line);
+  const std::vector<LinePiece> pieces = render_epoch(facts, metrics);
+  const std::string line = fit_line(pieces, Terminal().columns);
+  const Terminal terminal = look_at_terminal(STDERR_FILENO);
+  std::string shown = fit_line(pieces, terminal.columns);
+  if (facts.is_best && shown.ends_with(kBestMark)) {
+    shown.resize(shown.size() - kBestMark.size());
+    shown += coloured(kBestMark, Colour::Green, terminal.has_colour);
+  }
+  say(line, shown);
   if (log_file_.get() >= 0) {
     const std::time_t now = std::time(nullptr);
     std::tm local{};
@@ -118,15 +150,22 @@ void Reporter::evaluation(std::int64_t step, const Evaluation& evaluation,
 }
 
 void Reporter::start_bar(std::string title, std::int64_t total, std::string item_name,
-                         std::int64_t first) {
-  if (!run_.is_silent()) {
-    bar_ = std::make_unique<Progress>(std::move(title), total, std::move(item_name), first);
+                         std::int64_t first, std::int64_t more) {
+  if (run_.is_silent()) {
+    return;
   }
+  bar_ = std::make_unique<Progress>(std::move(title), total, std::move(item_name), first);
+  bar_->expect_more(more, since_bar_ ? since_bar_->seconds() : 0);
 }
 
-void Reporter::advance(std::int64_t done, std::int64_t items, double loss) {
+void Reporter::end_bar() {
+  bar_.reset();
+  since_bar_.emplace();
+}
+
+void Reporter::advance(std::int64_t done, std::int64_t items, std::optional<double> loss) {
   if (bar_ && bar_->advance(done, items)) {
-    bar_->draw(fmt::format("loss {:.4f}", loss));
+    bar_->draw(loss ? fmt::format("loss {:.4f}", *loss) : "");
   }
 }
 
