@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -10,6 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/run_metrics.h"
 #include "cli/shared/arguments.h"
 #include "cli/verbs.h"
 #include "core/log.h"
@@ -39,6 +41,9 @@ const VerbHelp kRunHelp = {
               {"--group", "G", "runs that belong together"},
               {"--dir", "DIR", "the folder of runs (runs)"},
               {"--server", "URL", "also send the run to this tracking server ($KEDGE_SERVER)"},
+              {"--parse", "[FILE]",
+               "log the metrics in what it prints (loss=0.12, JSON lines), or in this CSV or JSON "
+               "lines file that it writes"},
               {"--quiet", "", "do not say where the run is kept"}}};
 
 // A program inside another `kedge run` is a run of its own: the identity there is the outer one's.
@@ -121,7 +126,8 @@ Variables client_variables(const track::RunStart& start) {
   return variables;
 }
 
-int run_program(Args command, track::Run* run, Variables variables, const HeldSignals& signals) {
+int run_program(Args command, track::Run* run, RunMetrics* metrics, Variables variables,
+                const HeldSignals& signals) {
   Program program{.args = {command.begin(), command.end()}};
   program.variables = std::move(variables);
   if (run != nullptr) {
@@ -130,7 +136,10 @@ int run_program(Args command, track::Run* run, Variables variables, const HeldSi
                                    std::filesystem::absolute(run->path()).string());
     // A program that prints faster than the disk takes it is slowed down a little, once; behind a
     // disk that takes nothing it runs on at full speed.
-    program.on_line = [run, patience = kPatience](std::string_view line) mutable {
+    program.on_line = [run, metrics, patience = kPatience](std::string_view line) mutable {
+      if (metrics != nullptr) {
+        metrics->see(line);
+      }
       patience = run->console(line, patience) ? kPatience : std::chrono::milliseconds(0);
     };
     program.on_start = [&](pid_t child) { run->watch_system(kSystemEvery_s, child); };
@@ -142,6 +151,9 @@ int run_program(Args command, track::Run* run, Variables variables, const HeldSi
     report(ended.error());
     summary["error"] = ended.error().message;
     exit_code = ended.error().kind == ErrorKind::NotFound ? kExitNoProgram : kExitCannotStart;
+  }
+  if (metrics != nullptr) {
+    metrics->finish();
   }
   if (run != nullptr) {
     summary["exit_code"] = exit_code;
@@ -157,7 +169,12 @@ Result<int> run_recorded(const Arguments& arguments, Args command) {
   if (run != nullptr && !arguments.has("--quiet")) {
     say("kedge: run {} ({})", run->name(), run->path().string());
   }
-  return run_program(command, run.get(), client_variables(start), signals);
+  std::optional<RunMetrics> metrics;
+  if (run != nullptr && arguments.has("--parse")) {
+    metrics.emplace(*run, arguments.value("--parse"));
+  }
+  return run_program(command, run.get(), metrics ? &*metrics : nullptr, client_variables(start),
+                     signals);
 }
 
 }  // namespace
