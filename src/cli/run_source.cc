@@ -1,90 +1,35 @@
 #include "cli/run_source.h"
 
 #include <algorithm>
-#include <cmath>
-#include <filesystem>
 #include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/run_folders.h"
 #include "cli/server_calls.h"
-#include "track/attempt.h"
-#include "track/history.h"
-#include "track/retag.h"
-#include "track/run_facts.h"
-#include "track/run_list.h"
 
 namespace kedge::cli {
 namespace {
 
-// As the server's API has it.
-nlohmann::json summary_of_curve(const track::Curve& curve) {
-  double min = std::nan("");
-  double max = std::nan("");
-  for (const track::Point& point : curve.points) {
-    min = std::fmin(min, point.value);
-    max = std::fmax(max, point.value);
-  }
-  const track::Point& last = curve.points.back();
-  return {{"last", last.value},
-          {"min", min},
-          {"max", max},
-          {"last_step", last.step},
-          {"count", curve.points.size()}};
-}
-
-class LocalRuns : public RunSource {
- public:
-  explicit LocalRuns(Path dir) : dir_(std::move(dir)) {}
-
-  Result<nlohmann::json> load(const std::string& word) override {
-    const Path run = KEDGE_TRY(track::find_run_folder(word, dir_));
-    const track::RunName name = KEDGE_TRY(track::read_run_name(run));
-    nlohmann::json json = KEDGE_TRY(track::read_run_facts(run));
-    json["project"] = name.project;
-    json["id"] = name.id;
-    json["path"] = run.string();
-    nlohmann::json& summary = json["summary"] = nlohmann::json::object();
-    for (const auto& [key, curve] : KEDGE_TRY(track::read_history(run)).curves) {
-      if (!curve.points.empty()) {
-        summary[key] = summary_of_curve(curve);
-      }
-    }
-    return json;
-  }
-
-  Result<std::vector<std::string>> tag(const std::string& word, const Retag& retag) override {
-    return track::retag_run(KEDGE_TRY(track::find_run_folder(word, dir_)), retag);
-  }
-
-  bool has_trash() const override { return false; }
-
-  Result<void> restore(const std::string& word) override {
-    return fail(ErrorKind::Usage,
-                fmt::format("run '{}' cannot be restored: folders have no trash", word),
-                "--server URL restores a server's run");
-  }
-
-  Result<void> remove(const std::string& word, bool) override {
-    const Path run = KEDGE_TRY(track::find_run_folder(word, dir_));
-    if (const auto holder = KEDGE_TRY(track::find_live_holder(run))) {
-      return fail(ErrorKind::Usage,
-                  fmt::format("{} works on run '{}' (process {})", holder->host, word, holder->pid),
-                  "stop it first");
-    }
-    std::error_code error;
-    std::filesystem::remove_all(run, error);
-    return error ? std::unexpected(io_error("cannot remove", run, error.value())) : Result<void>();
-  }
-
- private:
-  Path dir_;
-};
+// Where a training's summary has its best value, as JSON text.
+const std::string kBest = "best";
 
 class ServerRuns : public RunSource {
  public:
   explicit ServerRuns(ServerCalls server) : server_(std::move(server)) {}
+
+  Result<nlohmann::json> search(const RunQuery& query) override {
+    nlohmann::json answer = KEDGE_TRY(server_.send("POST", "/api/v1/runs/search",
+                                                   {{"project", query.project},
+                                                    {"filter", query.filter},
+                                                    {"order", query.order},
+                                                    {"limit", query.limit},
+                                                    {"fields", fields_with_best(query)},
+                                                    {"trash", query.is_trash}}));
+    lift_best(answer, query);
+    return answer;
+  }
 
   Result<nlohmann::json> load(const std::string& word) override {
     const std::string path = KEDGE_TRY(path_of(word));
@@ -137,11 +82,38 @@ class ServerRuns : public RunSource {
 
 }  // namespace
 
+std::vector<std::string> fields_with_best(const RunQuery& query) {
+  std::vector<std::string> fields = query.fields;
+  fields.emplace_back(kBest);
+  return fields;
+}
+
+void lift_best(nlohmann::json& answer, const RunQuery& query) {
+  const bool is_asked = std::ranges::find(query.fields, kBest) != query.fields.end();
+  for (nlohmann::json& run : answer["runs"]) {
+    nlohmann::json& summary = run["summary"];
+    const std::string text = summary.contains(kBest) && summary[kBest]["last"].is_string()
+                                 ? summary[kBest]["last"].get<std::string>()
+                                 : "";
+    nlohmann::json best = nlohmann::json::parse(text, nullptr, false);
+    run["best"] = best.is_object() ? std::move(best) : nlohmann::json();
+    if (!is_asked) {
+      summary.erase(kBest);
+    }
+  }
+}
+
 Result<std::unique_ptr<RunSource>> open_runs(const Arguments& arguments) {
-  if (const auto url = server_of(arguments); url && !arguments.has("--dir")) {
+  return open_runs(arguments,
+                   arguments.has("--dir") ? std::optional(arguments.value("--dir")) : std::nullopt);
+}
+
+Result<std::unique_ptr<RunSource>> open_runs(const Arguments& arguments,
+                                             const std::optional<std::string>& dir) {
+  if (const auto url = server_of(arguments); url && !dir) {
     return std::make_unique<ServerRuns>(KEDGE_TRY(ServerCalls::open(*url, arguments)));
   }
-  return std::make_unique<LocalRuns>(arguments.value("--dir", "runs"));
+  return open_run_folders(dir.value_or("runs"));
 }
 
 }  // namespace kedge::cli

@@ -2,8 +2,10 @@
 // tracking server. Both give a run as the server's API does: its facts, config and summary.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,9 +16,23 @@
 
 namespace kedge::cli {
 
+// Which runs, in the words of docs/reference/query.md.
+struct RunQuery {
+  std::string project = {};  // empty: all
+  std::string filter = {};
+  std::vector<std::string> order = {};  // empty: newest first
+  std::vector<std::string> fields = {};
+  std::size_t limit = 100;
+  bool is_trash = false;
+};
+
 class RunSource {
  public:
   virtual ~RunSource() = default;
+
+  // {"runs": [...], "total": n, "warnings": [...]}, as the server's API answers; each run has its
+  // "best" ({metric, value, epoch} or null) as well, and a folder's its "path".
+  virtual Result<nlohmann::json> search(const RunQuery& query) = 0;
 
   // `word`: a run's folder, id or name here; PROJECT/ID on a server.
   virtual Result<nlohmann::json> load(const std::string& word) = 0;
@@ -38,5 +54,13 @@ class RunSource {
 
 // The folder --dir where it is given, else the server of --server or $KEDGE_SERVER, else runs/.
 Result<std::unique_ptr<RunSource>> open_runs(const Arguments& arguments);
+
+// The same, of the folder `dir` where it is given.
+Result<std::unique_ptr<RunSource>> open_runs(const Arguments& arguments,
+                                             const std::optional<std::string>& dir);
+
+// The fields to ask for, so that lift_best() can give each run its "best".
+std::vector<std::string> fields_with_best(const RunQuery& query);
+void lift_best(nlohmann::json& answer, const RunQuery& query);
 
 }  // namespace kedge::cli

@@ -1,5 +1,7 @@
 // `kedge runs tag`, `kedge runs rm` and `kedge runs restore`.
 #include <algorithm>
+#include <cstddef>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -59,13 +61,39 @@ std::string label_of(const nlohmann::json& run) {
                      run["name"].get<std::string>());
 }
 
+// What a server gives at once; the same command again takes the rest.
+constexpr std::size_t kMostAtOnce = 10'000;
+
+// What to call each run that is meant: the words, or the runs that the query picks.
+Result<std::vector<std::string>> find_words(RunSource& source, const Arguments& arguments) {
+  if (!arguments.has("--filter") && !arguments.has("--project")) {
+    return arguments.positionals();
+  }
+  const nlohmann::json answer = KEDGE_TRY(source.search({.project = arguments.value("--project"),
+                                                         .filter = arguments.value("--filter"),
+                                                         .limit = kMostAtOnce}));
+  // A misspelt name would pick all that do not have it.
+  if (!answer["warnings"].empty()) {
+    return fail(ErrorKind::Usage, answer["warnings"].front(), "nothing was removed");
+  }
+  std::vector<std::string> words;
+  for (const nlohmann::json& run : answer["runs"]) {
+    words.push_back(run.contains("path") ? run["path"].get<std::string>()
+                                         : fmt::format("{}/{}", run["project"].get<std::string>(),
+                                                       run["id"].get<std::string>()));
+  }
+  return words;
+}
+
 }  // namespace
 
 Result<void> remove_runs(Args args) {
   const VerbHelp help = {
-      .usage = "kedge runs rm RUN ... --yes",
+      .usage = "kedge runs rm RUN ... --yes\n       kedge runs rm --filter QUERY --yes",
       .text = "Removes runs. A server's run goes to the trash first; a folder goes for good.",
       .flags = {{"--yes", "", "do it; without, only say what would be removed"},
+                kRunFilterFlag,
+                kRunProjectFlag,
                 {"--for-good", "", "of a server's run too, with its files, at once"},
                 kRunsDirFlag,
                 kServerFlag,
@@ -74,12 +102,19 @@ Result<void> remove_runs(Args args) {
   if (!arguments) {
     return {};
   }
-  if (arguments->positionals().empty()) {
-    return fail(ErrorKind::Usage, "runs rm needs runs", fmt::format("usage: {}", help.usage));
+  const bool is_query = arguments->has("--filter") || arguments->has("--project");
+  if (arguments->positionals().empty() != is_query) {
+    return fail(ErrorKind::Usage, "runs rm needs runs, or a filter that picks them",
+                fmt::format("usage: {}", help.usage));
   }
   const auto source = KEDGE_TRY(open_runs(*arguments));
+  const auto words = KEDGE_TRY(find_words(*source, *arguments));
+  if (words.empty()) {
+    say("no run matches");
+    return {};
+  }
   const bool is_for_good = arguments->has("--for-good") || !source->has_trash();
-  for (const std::string& word : arguments->positionals()) {
+  for (const std::string& word : words) {
     const std::string label = label_of(KEDGE_TRY(source->load(word)));
     if (!arguments->has("--yes")) {
       say("would remove {}", label);

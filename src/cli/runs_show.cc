@@ -53,13 +53,6 @@ std::string text_of(const nlohmann::json& run, const char* key) {
   return found == run.end() || !found->is_string() ? "" : found->get<std::string>();
 }
 
-std::string time_of(const nlohmann::json& run, const char* key) {
-  const std::int64_t us = run.value(key, std::int64_t{0});
-  return us == 0 ? ""
-                 : fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
-                               fmt::gmtime(static_cast<std::time_t>(us / 1'000'000)));
-}
-
 void print_facts(const nlohmann::json& run) {
   std::vector<std::vector<std::string>> rows = {
       {"run", fmt::format("{} ({}/{})", text_of(run, "name"), text_of(run, "project"),
@@ -127,6 +120,13 @@ void print_differences(const std::vector<std::map<std::string, std::string>>& ru
 }
 
 }  // namespace
+
+std::string time_of(const nlohmann::json& run, const char* key) {
+  const std::int64_t us = run.value(key, std::int64_t{0});
+  return us == 0 ? ""
+                 : fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
+                               fmt::gmtime(static_cast<std::time_t>(us / 1'000'000)));
+}
 
 Result<void> show_run(Args args) {
   const VerbHelp help = {

@@ -8,10 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/runs.h"
-#include "cli/server_calls.h"
 #include "cli/shared/arguments.h"
 #include "cli/shared/json_output.h"
-#include "cli/shared/text_table.h"
 #include "cli/verbs.h"
 #include "core/log.h"
 #include "track/history.h"
@@ -85,68 +83,6 @@ Result<void> metrics(Args args) {
   return {};
 }
 
-void print_runs_json(const std::vector<track::RunSummary>& runs) {
-  nlohmann::json list = nlohmann::json::array();
-  for (const track::RunSummary& run : runs) {
-    list.push_back(
-        {{"id", run.id},
-         {"name", run.name},
-         {"project", run.project},
-         {"state", run.state},
-         {"attempts", run.attempts},
-         {"last_step", run.last_step ? nlohmann::json(*run.last_step) : nlohmann::json()},
-         {"created", run.created},
-         {"path", run.path.string()}});
-  }
-  print_json(list);
-}
-
-void print_runs(const std::vector<track::RunSummary>& runs) {
-  std::vector<std::vector<std::string>> rows = {
-      {"ID", "NAME", "PROJECT", "STATE", "ATTEMPTS", "STEP", "CREATED"}};
-  for (const track::RunSummary& run : runs) {
-    rows.push_back({run.id, run.name, run.project, run.state, std::to_string(run.attempts),
-                    run.last_step ? std::to_string(*run.last_step) : "-", run.created});
-  }
-  fmt::print("{}", render_table(rows));
-}
-
-Result<void> list_runs(Args args) {
-  const VerbHelp help = {
-      .usage = "kedge runs ls [DIR]",
-      .text =
-          "Lists the runs under DIR (runs), oldest first; with --server those of "
-          "a tracking server,\nnewest first.",
-      .flags = {kServerFlag,
-                kTokenFlag,
-                {"--project", "P", "of a server: only of this project"},
-                {"--filter", "QUERY", "of a server: docs/reference/query.md"},
-                {"--order", "FIELD", "of a server: -FIELD for largest first"},
-                {"--field", "FIELD", "of a server: a column more"},
-                {"--limit", "N", "of a server: at most so many (100)"},
-                {"--trash", "", "of a server: the deleted ones that can be restored"},
-                kJsonFlag}};
-  const auto arguments = KEDGE_TRY(parse_or_help(args, help));
-  if (!arguments) {
-    return {};
-  }
-  if (arguments->positionals().size() > 1 || !arguments->overrides().empty()) {
-    return fail(ErrorKind::Usage, "runs ls takes one folder", fmt::format("usage: {}", help.usage));
-  }
-  if (const auto url = server_of(*arguments); url && arguments->positionals().empty()) {
-    return list_server_runs(*url, *arguments);
-  }
-  const std::string dir =
-      arguments->positionals().empty() ? "runs" : arguments->positionals().front();
-  const auto runs = KEDGE_TRY(track::list_runs(dir));
-  if (arguments->has("--json")) {
-    print_runs_json(runs);
-  } else {
-    print_runs(runs);
-  }
-  return {};
-}
-
 }  // namespace
 
 int run_runs(Args args) {
@@ -162,7 +98,8 @@ int run_runs(Args args) {
                              "kedge runs restore RUN ...",
                          .text =
                              "What runs there are, what they are and came to; in folders here or "
-                             "(ls, show, compare, tag, rm,\nrestore) on a tracking server.",
+                             "(ls, show, compare, tag, rm,\nrestore) on a tracking server. "
+                             "`kedge runs VERB --help` says more.",
                          .flags = {}};
   static const std::map<std::string, Result<void> (*)(Args)> kVerbs = {
       {"ls", list_runs},    {"show", show_run},     {"compare", compare_runs},

@@ -19,6 +19,7 @@
 #include "core/result.h"
 #include "track/attempt.h"
 #include "track/event_log.h"
+#include "track/internal/attempt_file.h"
 #include "track/internal/json_text.h"
 
 namespace kedge::track {
@@ -63,6 +64,22 @@ std::optional<std::int64_t> find_last_step(const Path& run, int attempts) {
   return std::nullopt;
 }
 
+// What the summary of run.json says under "best"; other programs may have something else there.
+std::optional<BestValue> find_best(const nlohmann::json& run) {
+  const auto summary = run.find("summary");
+  if (summary == run.end() || !summary->is_object() || !summary->contains("best")) {
+    return std::nullopt;
+  }
+  const nlohmann::json& best = (*summary)["best"];
+  if (!best.is_object() || !best.contains("value") || !best["value"].is_number()) {
+    return std::nullopt;
+  }
+  return BestValue{text_of(best, "metric"), best["value"].get<double>(),
+                   best.contains("epoch") && best["epoch"].is_number_integer()
+                       ? best["epoch"].get<std::int64_t>()
+                       : 0};
+}
+
 std::optional<RunSummary> read_summary(const Path& run) {
   const auto text = read_file(run / "run.json");
   if (!text) {
@@ -78,9 +95,18 @@ std::optional<RunSummary> read_summary(const Path& run) {
                      .project = text_of(json, "project"),
                      .state = text_of(json, "state"),
                      .attempts = 1,
-                     .created = text_of(json, "created"),
+                     .created_us = static_cast<std::int64_t>(
+                         parse_utc(text_of(json, "created")).value_or(0) * 1e6),
+                     .best = find_best(json),
                      .path = run};
-  if (const auto step = json.find("last_step"); step != json.end() && step->is_number_integer()) {
+  if (const auto tags = json.find("tags"); tags != json.end() && tags->is_array()) {
+    for (const nlohmann::json& tag : *tags) {
+      summary.tags.push_back(tag.is_string() ? tag.get<std::string>() : tag.dump());
+    }
+  }
+  // 0 is also what a run says that has logged nothing: its log knows.
+  if (const auto step = json.find("last_step");
+      step != json.end() && step->is_number_integer() && *step > 0) {
     summary.last_step = step->get<std::int64_t>();
   }
   const auto attempts = list_attempts(run);
@@ -108,15 +134,17 @@ Result<std::vector<RunSummary>> list_runs(const Path& dir) {
     }
   }
   std::ranges::sort(runs, [](const RunSummary& a, const RunSummary& b) {
-    return std::tie(a.created, a.path) < std::tie(b.created, b.path);
+    return std::tie(a.created_us, a.path) < std::tie(b.created_us, b.path);
   });
   return runs;
 }
 
 Result<Path> find_run_folder(const std::string& word, const Path& dir) {
   std::error_code ignored;
-  if (std::filesystem::exists(Path(word) / "run.json", ignored)) {
-    return Path(word);
+  for (const Path& run : {Path(word), dir / word}) {
+    if (std::filesystem::exists(run / "run.json", ignored)) {
+      return run;
+    }
   }
   std::vector<std::string> known;
   std::vector<Path> found;

@@ -11,6 +11,13 @@
 
 namespace kedge::track {
 
+// The best value so far of the metric that decides which checkpoint is best.
+struct BestValue {
+  std::string metric;
+  double value = 0;
+  std::int64_t epoch = 0;
+};
+
 struct RunSummary {
   std::string id;
   std::string name;
@@ -18,8 +25,10 @@ struct RunSummary {
   std::string state;  // running, finished, failed, interrupted or killed
   int attempts = 0;
   std::optional<std::int64_t> last_step =
-      {};               // of the newest attempt; nothing: no value logged yet
-  std::string created;  // UTC, ISO 8601
+      {};  // of the newest attempt; nothing: no value logged yet
+  std::int64_t created_us = 0;
+  std::optional<BestValue> best = {};  // of a training that has ended
+  std::vector<std::string> tags = {};
   Path path;
 };
 
@@ -27,7 +36,7 @@ struct RunSummary {
 // those whose run.json is broken are passed over with a warning.
 Result<std::vector<RunSummary>> list_runs(const Path& dir);
 
-// The folder of the run that a user means: a path, or an id or name under `dir`.
+// The folder of the run that a user means: a path, or PROJECT/ID, an id or a name under `dir`.
 Result<Path> find_run_folder(const std::string& word, const Path& dir);
 
 }  // namespace kedge::track
