@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <fstream>
 #include <mutex>
+#include <new>
 #include <optional>
+#include <sstream>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -12,9 +16,35 @@
 
 namespace kedge::data {
 
+namespace {
+
+// The kernel promises more than it has, and ends the process that then takes it: for what is large,
+// what it has is asked first.
+bool is_there(std::size_t size_bytes) {
+  constexpr std::size_t kLarge = 256UL << 20U;
+  if (size_bytes < kLarge) {
+    return true;
+  }
+  std::ifstream info("/proc/meminfo");
+  std::string name;
+  std::uint64_t kibibytes = 0;
+  for (std::string line; std::getline(info, line);) {
+    std::istringstream words(line);
+    if (words >> name >> kibibytes && name == "MemAvailable:") {
+      return size_bytes / 1024 < kibibytes;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
 Buffer allocate_plain(std::size_t size_bytes) {
+  if (!is_there(size_bytes)) {
+    return nullptr;
+  }
   // Shared by contract: tensors made from a batch hold it. Not make_shared, which would zero it.
-  return {new std::uint8_t[size_bytes], std::default_delete<std::uint8_t[]>()};
+  return {new (std::nothrow) std::uint8_t[size_bytes], std::default_delete<std::uint8_t[]>()};
 }
 
 // Workers take batches in turn, part by part where a batch is worth splitting, and put each into

@@ -212,6 +212,35 @@ TEST(Loader, says_when_a_batch_is_larger_than_the_set) {
   EXPECT_THAT(batch.error().message, HasSubstr("10 samples"));
 }
 
+// Labels are 8 bytes each; nothing is made for samples that are not there.
+TEST(Loader, takes_memory_for_no_more_samples_than_there_are) {
+  const auto set = make_set(10);
+  const Pipeline nothing = make_pipeline({});
+  std::size_t most = 0;
+  LoaderOptions options{.batch_size = 1'000'000'000'000};
+  options.allocate = [&](std::size_t size) {
+    most = std::max(most, size);
+    return allocate_plain(size);
+  };
+  Loader loader(*set, nothing, options);
+  EXPECT_EQ(run_epoch(loader, 0).size(), 1U);
+  EXPECT_LT(most, 1U << 20U);
+}
+
+TEST(Loader, memory_that_cannot_be_had_is_an_error_with_the_number_and_the_key) {
+  EXPECT_EQ(allocate_plain(1UL << 60U), nullptr);
+  const auto set = make_set(10);
+  const Pipeline nothing = make_pipeline({});
+  LoaderOptions options{.batch_size = 4, .workers = 1};
+  options.allocate = [](std::size_t) { return Buffer(); };
+  Loader loader(*set, nothing, options);
+  loader.start_epoch(0);
+  const auto batch = loader.next();
+  ASSERT_FALSE(batch);
+  EXPECT_EQ(batch.error().kind, ErrorKind::Unavailable);
+  EXPECT_THAT(batch.error().message, HasSubstr("loader.batch_size: there is no memory for 4"));
+}
+
 TEST(Loader, can_leave_an_epoch_early_and_be_destroyed_at_work) {
   const auto set = make_set(500);
   const Pipeline pipeline = make_pipeline(kRandomSteps);

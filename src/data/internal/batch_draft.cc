@@ -28,8 +28,10 @@ Result<Buffer> BatchDraft::take(std::size_t sample_bytes) const {
   Buffer buffer = pool_.take(size_bytes);
   if (buffer == nullptr) {
     return fail(ErrorKind::Unavailable,
-                fmt::format("no memory for a batch of {}", render_bytes({size_bytes})),
-                "choose a smaller loader.batch_size or loader.prefetch");
+                fmt::format("loader.batch_size: there is no memory for {} samples of {} ({})",
+                            capacity_, render_bytes({sample_bytes}), render_bytes({size_bytes})),
+                "lower loader.batch_size (train.accumulate keeps the effective batch) or "
+                "loader.prefetch");
   }
   return buffer;
 }

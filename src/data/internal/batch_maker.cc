@@ -39,6 +39,10 @@ std::int64_t BatchMaker::global_batch() const {
   return options_.global_batch > 0 ? options_.global_batch : options_.batch_size * options_.ranks;
 }
 
+std::int64_t BatchMaker::capacity() const {
+  return std::min(options_.batch_size, dataset_.size());
+}
+
 std::int64_t BatchMaker::batches_per_epoch(EpochStart start) const {
   const std::int64_t left = std::max<std::int64_t>(0, dataset_.size() - start.position);
   const bool has_short = !options_.drop_last && left % global_batch() != 0;
@@ -80,7 +84,7 @@ MadeBatch BatchMaker::make(const BatchPlace& place, Sample& scratch) const {
   const std::int64_t epoch = place.epoch;
   const OrderKey key{.seed = options_.seed, .epoch = epoch, .shuffle = options_.shuffle};
   const Span span = positions(place);
-  BatchDraft batch = draft((options_.batch_size + parts_ - 1) / parts_);
+  BatchDraft batch = draft((capacity() + parts_ - 1) / parts_);
   for (std::int64_t position = span.first; position < span.last; ++position) {
     const std::int64_t index = dataset_.index_at(key, position);
     auto filled = filler_->fill(index, visit_of(epoch, position, index), scratch, batch);
@@ -99,7 +103,7 @@ MadeBatch BatchMaker::join(std::vector<MadeBatch> parts) const {
   if (parts.size() == 1) {
     return std::move(parts.front());
   }
-  BatchDraft batch = draft(options_.batch_size);
+  BatchDraft batch = draft(capacity());
   std::int64_t global_count = 0;
   for (MadeBatch& made : parts) {
     const std::unique_ptr<Batch> part = KEDGE_TRY(std::move(made));

@@ -66,6 +66,9 @@ class BatchMaker {
 
   Visit visit_of(std::int64_t epoch, std::int64_t position, std::int64_t index) const;
 
+  // The most samples that a batch can have.
+  std::int64_t capacity() const;
+
   BatchDraft draft(std::int64_t capacity) const {
     return {dataset_, filler_->fields(), capacity, *pool_};
   }
