@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <set>
+#include <sstream>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -25,10 +26,29 @@ namespace {
 
 constexpr std::string_view kVariablePrefix = "KEDGE__";
 
+// The first line that is indented with a tab, from 1; 0: none is.
+int find_tab(const std::string& text) {
+  std::istringstream lines(text);
+  int number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    const std::size_t first = line.find_first_not_of(" \t");
+    if (first != std::string::npos && line.find('\t') < first) {
+      return number;
+    }
+  }
+  return 0;
+}
+
 Result<YAML::Node> parse_yaml(const std::string& text, const std::string& where) {
   try {
     return YAML::Load(text);
   } catch (const YAML::Exception& error) {
+    if (const int tab = find_tab(text); tab > 0) {
+      return fail(ErrorKind::Usage,
+                  fmt::format("{}:{}: the line begins with a tab; YAML is indented with spaces",
+                              where, tab));
+    }
     return fail(ErrorKind::Usage,
                 error.mark.is_null()
                     ? fmt::format("{}: not YAML: {}", where, error.msg)
@@ -351,6 +371,13 @@ Result<LoadedConfig> load_config(const LoadOptions& options) {
   }
   loader.join_same();
   KEDGE_TRY(loader.result());
+  const bool says_nothing = std::ranges::all_of(
+      config.fields(), [](const Field& field) { return field.layer == Layer::Default; });
+  if (!options.file.empty() && says_nothing) {
+    return fail(ErrorKind::Usage,
+                fmt::format("{} gives no value of a config", options.file.string()),
+                "a config names its data and model at least; `kedge init` makes one that runs");
+  }
   KEDGE_TRY(validate(config));
   return config;
 }

@@ -270,6 +270,18 @@ TEST_F(LoadTest, a_simulated_crash_happens_at_a_random_epoch) {
   EXPECT_EQ(load("simulate_crash: false\n")->train.simulate_crash, "never");
 }
 
+TEST_F(LoadTest, tabs_are_named_as_tabs) {
+  EXPECT_EQ(error_of("train:\n\tepochs: 3\n"),
+            "config.yaml:2: the line begins with a tab; YAML is indented with spaces");
+}
+
+TEST_F(LoadTest, a_file_without_a_value_is_no_config) {
+  for (const char* text : {"", "# nothing yet\n", "sweep: {method: grid}\n"}) {
+    EXPECT_THAT(error_of(text), HasSubstr("gives no value of a config")) << text;
+  }
+  EXPECT_EQ(load("", {"data.name=mnist"})->data.name, "mnist");
+}
+
 TEST_F(LoadTest, keys_that_are_off_need_no_note) {
   EXPECT_TRUE(load("upload_checkpoint: false\n").notes.empty());
   EXPECT_THAT(load("upload_checkpoint: true\n").notes, testing::SizeIs(1));
