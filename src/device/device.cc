@@ -20,6 +20,7 @@
 #include "core/log.h"
 #include "core/units.h"
 #include "device/plugin.h"
+#include "device/quiet_warnings.h"
 
 namespace kedge::device {
 namespace {
@@ -140,6 +141,9 @@ Result<Context> make_context(const config::TrainConfig& config) {
   Context context;
   context.device = KEDGE_TRY(choose_device(config.device));
   context.precision = resolve_precision(config.precision, context.device);
+  if (context.device.is_cuda()) {
+    quiet_warnings();
+  }
   return context;
 }
 
