@@ -36,6 +36,13 @@ std::string render_estimate(const search::Estimate& estimate) {
   return fmt::format("{:.3f} [{:.3f}, {:.3f}]", estimate.value, estimate.low, estimate.high);
 }
 
+// A correlation; without a sign where the parameter's values have no order.
+std::string render_correlation(const search::Importance& one) {
+  const search::Estimate& r = one.correlation;
+  return one.has_sign ? fmt::format("{:+.3f} [{:+.3f}, {:+.3f}]", r.value, r.low, r.high)
+                      : render_estimate(r) + " (no sign)";
+}
+
 nlohmann::json to_json(const search::Estimate& estimate) {
   return {{"value", estimate.value}, {"low", estimate.low}, {"high", estimate.high}};
 }
@@ -48,6 +55,7 @@ void print_importance(const search::ImportanceReport& report, bool as_json) {
     for (const search::Importance& one : report.parameters) {
       json["parameters"].push_back({{"name", one.name},
                                     {"correlation", to_json(one.correlation)},
+                                    {"correlation_has_sign", one.has_sign},
                                     {"permutation", to_json(one.permutation)},
                                     {"variance_share", to_json(one.variance_fraction)}});
     }
@@ -58,7 +66,7 @@ void print_importance(const search::ImportanceReport& report, bool as_json) {
       {"parameter", "variance share", "permutation", "correlation"}};
   for (const search::Importance& one : report.parameters) {
     rows.push_back({one.name, render_estimate(one.variance_fraction),
-                    render_estimate(one.permutation), render_estimate(one.correlation)});
+                    render_estimate(one.permutation), render_correlation(one)});
   }
   fmt::print("{}from {} trials; the forest explains {:.0f}% of trials it has not seen\n",
              render_table(rows), report.trials, 100 * std::max(report.explained, 0.0));

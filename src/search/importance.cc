@@ -114,9 +114,26 @@ Estimate correlate_choices(const std::vector<double>& choice, const std::vector<
     }
     ratios.push_back(correlation_ratio(some_choice, some_y, choices));
   }
-  Estimate estimate = spread_of(std::move(ratios));
-  estimate.value = correlation_ratio(choice, y, choices);
-  return estimate;
+  // Fewer different rows look more alike than they are, so that samples of samples lie above: their
+  // spread counts, around what the trials themselves say.
+  const double value = correlation_ratio(choice, y, choices);
+  const Estimate spread = spread_of(std::move(ratios));
+  return {value, std::max(value + spread.low - spread.value, 0.0),
+          std::min(value + spread.high - spread.value, 1.0)};
+}
+
+// Choices that are numbers, as themselves; empty: some are something else.
+std::vector<double> numbers_of(const Parameter& axis, const std::vector<double>& choice) {
+  std::vector<double> numbers;
+  for (const double index : choice) {
+    const nlohmann::json& value = axis.values[static_cast<std::size_t>(index)];
+    if (!value.is_number() && !value.is_boolean()) {
+      return {};
+    }
+    numbers.push_back(value.is_boolean() ? static_cast<double>(value.get<bool>())
+                                         : value.get<double>());
+  }
+  return numbers;
 }
 
 ForestData data_of(const SweepPlan& plan, std::span<const Trial> trials) {
@@ -311,8 +328,9 @@ Estimate fraction_of(const std::vector<double>& values, double whole) {
   const auto n = static_cast<double>(values.size());
   const double error = n > 1 ? std::sqrt(square / (n - 1) / n) : 0;
   const double scale = whole > 0 ? 1 / whole : 0;
-  return {std::max(mean, 0.0) * scale, (mean - kNormal95 * error) * scale,
-          (mean + kNormal95 * error) * scale};
+  // Below zero it is chance: no parameter makes a forest better by being shuffled.
+  return {std::max(mean, 0.0) * scale, std::max(mean - kNormal95 * error, 0.0) * scale,
+          std::max(mean + kNormal95 * error, 0.0) * scale};
 }
 
 }  // namespace
@@ -374,11 +392,18 @@ Result<ImportanceReport> find_importance(const SweepPlan& plan, std::span<const 
     for (const Point& point : data.points) {
       column.push_back(point[axis]);
     }
+    const Parameter& parameter = plan.space.axes()[axis];
     Importance importance;
-    importance.name = plan.space.axes()[axis].name();
-    importance.correlation = data.choices[axis] > 0
-                                 ? correlate_choices(column, data.values, data.choices[axis])
-                                 : correlate(column, data.values);
+    importance.name = parameter.name();
+    if (data.choices[axis] > 0) {
+      const std::vector<double> numbers = numbers_of(parameter, column);
+      importance.has_sign = !numbers.empty();
+      importance.correlation = importance.has_sign
+                                   ? correlate(numbers, data.values)
+                                   : correlate_choices(column, data.values, data.choices[axis]);
+    } else {
+      importance.correlation = correlate(column, data.values);
+    }
     importance.permutation = fraction_of(findings.permutation[axis], whole);
     std::vector<double> by_group;
     by_group.reserve(kGroups);

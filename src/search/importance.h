@@ -23,9 +23,11 @@ struct Estimate {
 
 struct Importance {
   std::string name;
-  // Pearson's, between the parameter (on the scale of its distribution) and the metric, with
-  // Fisher's interval; of choices, the correlation ratio, which has no sign.
+  // Pearson's, between the parameter (on the scale of its distribution; numbers to choose from as
+  // they are) and the metric, with Fisher's interval; of other choices, the correlation ratio,
+  // which has no sign.
   Estimate correlation;
+  bool has_sign = true;
   // How much worse a random forest predicts the metric of trials it has not seen when the
   // parameter's values are shuffled, as a fraction of all parameters' together; from the trees'
   // spread.

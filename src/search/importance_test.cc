@@ -46,6 +46,29 @@ const Importance& find(const ImportanceReport& report, const std::string& name) 
   return report.parameters.front();
 }
 
+// Twelve trials of a grid, as small sweeps are.
+TEST(Importance, estimates_lie_in_their_intervals_and_numbers_to_choose_from_have_a_sign) {
+  const SweepPlan plan = parse_sweep(
+                             "method: grid\nmetric: {name: y}\nparameters:\n"
+                             "  lr: {values: [0.1, 0.01]}\n  batch: {values: [32, 64, 128]}\n"
+                             "  head: {values: [flat, deep]}\n",
+                             "s.yaml")
+                             .value();
+  const auto report = measure(plan, 12, [](const nlohmann::json& v) {
+    const double noise = std::fmod(v["batch"].get<double>() * 7.3, 1.0);
+    return -3 * v["lr"].get<double>() + 0.05 * noise + (v["head"] == "deep" ? 0.01 : 0);
+  });
+  for (const Importance& one : report.parameters) {
+    for (const Estimate& estimate : {one.correlation, one.permutation, one.variance_fraction}) {
+      EXPECT_LE(estimate.low, estimate.value) << one.name;
+      EXPECT_LE(estimate.value, estimate.high) << one.name;
+    }
+  }
+  EXPECT_LT(find(report, "lr").correlation.value, -0.9);  // a larger rate, a smaller y
+  EXPECT_TRUE(find(report, "lr").has_sign);
+  EXPECT_FALSE(find(report, "head").has_sign);
+}
+
 // y = 3a + 2b + c of uniform a, b, c: the variance falls apart as 9 : 4 : 1.
 TEST(Importance, shares_of_a_sum_are_the_squares_of_its_slopes) {
   const SweepPlan plan = plan_of(
