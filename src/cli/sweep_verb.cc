@@ -54,7 +54,9 @@ const VerbHelp kSweepHelp = {
               {"--data", "PATH", "what results depend on besides, for --reuse; may be repeated"},
               {"--probe", "", "run the first trial alone, and say what all may take"},
               {"--dry-run", "", "say how many runs there would be, and make nothing"},
-              kJsonFlag}};
+              kJsonFlag},
+    .words = {"ls", "show", "best", "export", "stop", "pause", "resume", "cancel", "retry",
+              "merge"}};
 
 Result<sweep::NewSweep> describe_new_sweep(const Arguments& arguments) {
   if (arguments.positionals().size() != 1) {
@@ -141,27 +143,14 @@ Result<std::string> complete(sweep::NewSweep& sweep, const search::SweepPlan& pl
   return server;
 }
 
-std::string describe_cost(const search::SweepPlan& plan, const sweep::NewSweep& sweep,
-                          std::int64_t agents) {
+// How long they take is only known from one of them: runs of other configs say nothing.
+std::string describe_cost(const search::SweepPlan& plan, bool has_probe) {
   const auto count = search::expected_runs(plan);
-  const std::string runs = count ? fmt::format("{} runs", *count)
-                                 : "runs without an end (give it a run_cap, or stop it)";
-  std::string project = sweep.project.empty() ? plan.project : sweep.project;
-  project = project.empty() ? "default" : project;
-  const auto usual = sweep::find_usual_time(sweep.runs, project);
-  if (!usual) {
-    return fmt::format("{}; no finished run of project {} tells how long one takes", runs, project);
-  }
-  const std::string one = fmt::format("a run of project {} takes {} (median of {})", project,
-                                      render_seconds({usual->median_s}), usual->runs);
   if (!count) {
-    return fmt::format("{}; {}", runs, one);
+    return "runs without an end (give it a run_cap, or stop it)";
   }
-  const auto turns = std::ceil(static_cast<double>(*count) /
-                               static_cast<double>(std::max<std::int64_t>(agents, 1)));
-  return fmt::format("{}; {}: about {} of work, {} with {} at a time", runs, one,
-                     render_seconds({usual->median_s * static_cast<double>(*count)}),
-                     render_seconds({usual->median_s * turns}), std::max<std::int64_t>(agents, 1));
+  return fmt::format("{} runs{}", *count,
+                     has_probe ? "" : "; --probe runs the first alone and says what all may take");
 }
 
 Result<std::unique_ptr<sweep::Sweep>> make_sweep(const Arguments& arguments,
@@ -219,7 +208,7 @@ Result<int> start(const Arguments& arguments) {
     warn("{}", warning);
   }
   const std::string server = KEDGE_TRY(complete(sweep, plan, arguments));
-  say("kedge: {}", describe_cost(plan, sweep, agents));
+  say("kedge: {}", describe_cost(plan, arguments.has("--probe")));
   const auto count = search::expected_runs(plan);
   const nlohmann::json expected = count ? nlohmann::json(*count) : nlohmann::json();
   if (arguments.has("--dry-run")) {

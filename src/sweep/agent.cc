@@ -60,10 +60,14 @@ class Agent {
     if (options_.any_code || code_of(sweep_) == sweep_.facts().code) {
       return {};
     }
-    return fail(ErrorKind::Usage,
-                fmt::format("{} has changed since sweep {} was made: its trials would not compare",
-                            sweep_.facts().program, sweep_.facts().id),
-                "start a sweep of its own; or go on all the same with --any-code");
+    const SweepFacts& facts = sweep_.facts();
+    const auto files = files_of_program(facts.folder, facts.program, sweep_.plan().command);
+    return fail(
+        ErrorKind::Usage,
+        fmt::format("{} has changed since sweep {} was made: its trials would not compare",
+                    files.empty() ? facts.program : fmt::format("{}", fmt::join(files, " or ")),
+                    facts.id),
+        "start a sweep of its own; or go on all the same with --any-code");
   }
 
   // One trial, one wait, or the end.

@@ -5,7 +5,6 @@
 #include <csignal>
 #include <cstdint>
 #include <cstring>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,18 +13,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/file.h"
 #include "core/result.h"
 #include "core/supervise.h"
 #include "sweep/sweep.h"
-#include "track/attempt.h"
-#include "track/run_list.h"
 
 namespace kedge::sweep {
 namespace {
-
-// Of so many runs the newest tell enough.
-constexpr std::size_t kRunsMax = 50;
 
 Result<pid_t> start_agent(std::vector<std::string> words, const HeldSignals& signals) {
   std::vector<char*> args;
@@ -75,29 +68,6 @@ Result<int> run_local_agents(const std::vector<std::string>& words, std::int64_t
     });
   }
   return worst;
-}
-
-std::optional<UsualTime> find_usual_time(const Path& runs, const std::string& project) {
-  const auto list = track::list_runs(runs);
-  if (!list) {
-    return std::nullopt;
-  }
-  std::vector<double> seconds;
-  for (auto run = list->rbegin(); run != list->rend() && seconds.size() < kRunsMax; ++run) {
-    if (run->project != project || run->state != "finished") {
-      continue;
-    }
-    double sum = 0;
-    for (const track::AttemptFacts& attempt : track::list_attempts(run->path)) {
-      sum += attempt.seconds;
-    }
-    seconds.push_back(sum);
-  }
-  if (seconds.empty()) {
-    return std::nullopt;
-  }
-  std::ranges::sort(seconds);
-  return UsualTime{seconds[seconds.size() / 2], seconds.size()};
 }
 
 }  // namespace kedge::sweep

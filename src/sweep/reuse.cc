@@ -58,6 +58,21 @@ std::string digest_program(const Path& folder, const std::string& program,
   return digest.text();
 }
 
+std::vector<std::string> files_of_program(const Path& folder, const std::string& program,
+                                          const std::vector<std::string>& command) {
+  std::vector<std::string> words = command;
+  words.insert(words.begin(), program);
+  std::vector<std::string> files;
+  for (const std::string& word : words) {
+    std::error_code ignored;
+    if (!word.empty() && std::ranges::find(files, word) == files.end() &&
+        std::filesystem::is_regular_file(folder / word, ignored)) {
+      files.push_back(word);
+    }
+  }
+  return files;
+}
+
 std::string digest_data(const std::vector<Path>& paths) {
   Digest digest;
   std::size_t count = 0;

@@ -16,6 +16,10 @@ namespace kedge::sweep {
 std::string digest_program(const Path& folder, const std::string& program,
                            const std::vector<std::string>& command);
 
+// Those files: what may have changed when the digest has.
+std::vector<std::string> files_of_program(const Path& folder, const std::string& program,
+                                          const std::vector<std::string>& command);
+
 // Of files and folders: all names, and of the first thousand files their size, beginning and end.
 // Empty: of nothing.
 std::string digest_data(const std::vector<Path>& paths);
