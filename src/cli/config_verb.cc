@@ -29,6 +29,23 @@ Result<void> show_config(Args args) {
   return {};
 }
 
+Result<void> print_reference(Args args) {
+  const VerbHelp help = {.usage = "kedge config reference",
+                         .text = "Prints every key with its type, default and meaning.",
+                         .flags = {}};
+  const auto arguments = KEDGE_TRY(parse_or_help(args, help));
+  if (!arguments) {
+    return {};
+  }
+  if (!arguments->positionals().empty()) {
+    return fail(ErrorKind::Usage,
+                fmt::format("unexpected word '{}'", arguments->positionals().front()),
+                fmt::format("usage: {}", help.usage));
+  }
+  fmt::print("{}", config::render_reference());
+  return {};
+}
+
 }  // namespace
 
 int run_config(Args args) {
@@ -43,9 +60,9 @@ int run_config(Args args) {
     const auto shown = show_config(args.subspan(1));
     return shown ? kExitDone : report(shown.error());
   }
-  if (args.size() == 1 && args.front() == "reference") {
-    fmt::print("{}", config::render_reference());
-    return kExitDone;
+  if (!args.empty() && args.front() == "reference") {
+    const auto printed = print_reference(args.subspan(1));
+    return printed ? kExitDone : report(printed.error());
   }
   return help_or_unknown(args, help, {"show", "reference"});
 }

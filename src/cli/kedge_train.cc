@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "cli/shared/torch_helps.h"
 #include "cli/verbs.h"
 #include "core/result.h"
 
@@ -19,6 +20,14 @@ std::string kedge_train_program() {
 }
 
 int run_in_kedge_train(const std::string& verb, Args args) {
+  const VerbHelp* help = find_torch_help(verb);
+  if (help == nullptr && !args.empty()) {
+    help = find_torch_help(verb + " " + args.front());
+  }
+  if (help != nullptr && asks_for_help(args)) {
+    show_help(*help);
+    return kExitDone;
+  }
   const std::string program = kedge_train_program();
   std::vector<std::string> words = {program, verb};
   words.insert(words.end(), args.begin(), args.end());

@@ -1,7 +1,9 @@
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -57,7 +59,8 @@ const VerbHelp kServerHelp = {
               {"--project-quota", "SIZE", "files that one project may hold, as 50GiB (no limit)"},
               {"--trash-days", "N", "how long deleted runs can be restored (30)"},
               {"--rate", "N", "requests a second that one address may make (no limit)"},
-              kJsonFlag}};
+              kJsonFlag},
+    .words = {"link", "backup", "restore", "check"}};
 
 Result<std::string> admin_password(const Arguments& arguments) {
   if (arguments.has("--admin-password")) {
@@ -107,6 +110,11 @@ Result<server::ServerOptions> server_options(const Arguments& arguments) {
   options.blobs = arguments.value("--blobs");
   for (const std::string& folder : arguments.values("--watch")) {
     options.watched.emplace_back(folder);
+    std::error_code ignored;
+    if (!std::filesystem::is_directory(folder, ignored)) {
+      warn("--watch: there is no folder {} yet; its runs appear once it is there",
+           std::filesystem::absolute(folder, ignored).string());
+    }
   }
   options.listen = KEDGE_TRY(listen_options(arguments));
   if (arguments.has("--disk-reserve")) {

@@ -21,15 +21,6 @@ const VerbHelp kTrainHelp = {.usage = "kedge train [CONFIG] [key=value ...]",
                              .text = "",
                              .flags = {kConfigFlag, {"--waits", "", ""}}};
 
-bool asks_for_help(Args args) {
-  for (const std::string& arg : args) {
-    if (arg == "--help" || arg == "-h") {
-      return true;
-    }
-  }
-  return false;
-}
-
 std::chrono::milliseconds milliseconds_of(Seconds seconds) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(seconds.value * 1000));
 }

@@ -17,6 +17,7 @@ int run_artifact(Args args);
 int run_cancel(Args args);
 int run_bench(Args args);
 int run_ckpt(Args args);
+int run_completion(Args args);
 int run_config(Args args);
 int run_container(Args args);
 int run_data(Args args);
@@ -34,6 +35,7 @@ int run_scale(Args args);
 int run_server(Args args);
 int run_server_store(const std::string& word, Args args);  // backup, restore, check
 int run_server_link(Args args);
+int run_status(Args args);
 int run_submit(Args args);
 int run_sweep(Args args);
 int run_sync(Args args);

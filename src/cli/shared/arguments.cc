@@ -20,6 +20,21 @@ bool takes_values(const VerbHelp& help) {
   return help.usage.contains("key=value");
 }
 
+// "--train.epochs", or a flat key of a workshop's file: the value follows as a word of its own.
+bool is_key_option(std::string_view name) {
+  if (!name.starts_with("--")) {
+    return false;
+  }
+  name.remove_prefix(2);
+  static const config::LoadedConfig defaults;
+  return name.contains('.') ||
+         std::ranges::any_of(defaults.fields(), [&](const config::Field& field) {
+           return field.path == name ||
+                  std::ranges::find(field.aliases, name, &config::Alias::name) !=
+                      field.aliases.end();
+         });
+}
+
 Error unknown_flag(const std::string& name, const VerbHelp& help) {
   std::vector<std::string> names = {"--help"};
   for (const Flag& flag : help.flags) {
@@ -59,6 +74,12 @@ Result<Arguments> Arguments::parse(std::span<const std::string> args, const Verb
       }
     } else if (equals != std::string::npos && takes_values(help)) {
       parsed.overrides_.push_back(arg);
+    } else if (takes_values(help) && is_key_option(arg)) {
+      if (i + 1 == args.size() || args[i + 1].starts_with("--")) {
+        return fail(ErrorKind::Usage, fmt::format("{} needs a value", arg),
+                    fmt::format("{} VALUE, or {}=VALUE", arg, arg.substr(2)));
+      }
+      parsed.overrides_.push_back(arg + "=" + args[++i]);
     } else if (arg.starts_with("-") && arg.size() > 1) {
       return std::unexpected(unknown_flag(name, help));
     } else if (equals != std::string::npos) {
@@ -106,11 +127,38 @@ std::string render_help(const VerbHelp& help) {
   return text;
 }
 
+namespace {
+
+HelpReader& help_reader() {
+  static HelpReader reader;
+  return reader;
+}
+
+}  // namespace
+
+void read_help_with(HelpReader reader) {
+  help_reader() = std::move(reader);
+}
+
+void show_help(const VerbHelp& help) {
+  if (help_reader()) {
+    help_reader()(help);
+  } else {
+    fmt::print("{}", render_help(help));
+  }
+}
+
+bool asks_for_help(std::span<const std::string> args) {
+  const auto end = std::ranges::find(args, "--");
+  return std::any_of(args.begin(), end,
+                     [](const std::string& arg) { return arg == "--help" || arg == "-h"; });
+}
+
 Result<std::optional<Arguments>> parse_or_help(std::span<const std::string> args,
                                                const VerbHelp& help) {
   Arguments arguments = KEDGE_TRY(Arguments::parse(args, help));
   if (arguments.has("--help")) {
-    fmt::print("{}", render_help(help));
+    show_help(help);
     return std::nullopt;
   }
   return arguments;
@@ -119,7 +167,9 @@ Result<std::optional<Arguments>> parse_or_help(std::span<const std::string> args
 int help_or_unknown(std::span<const std::string> args, const VerbHelp& help,
                     const std::vector<std::string>& words) {
   if (!args.empty() && (args.front() == "--help" || args.front() == "-h")) {
-    fmt::print("{}", render_help(help));
+    VerbHelp whole = help;
+    whole.words.assign(words.begin(), words.end());
+    show_help(whole);
     return kExitDone;
   }
   if (args.empty()) {

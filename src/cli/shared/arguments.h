@@ -1,7 +1,8 @@
 // The arguments of the verbs that read a config: a file, flags, and key=value pairs, which agents
-// write as --key=value.
+// write as --key=value and scripts as --key value.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <span>
@@ -26,6 +27,7 @@ struct VerbHelp {
   std::string_view usage;
   std::string_view text;
   std::vector<Flag> flags;
+  std::vector<std::string_view> words = {};  // the verb's own verbs
 };
 
 class Arguments {
@@ -54,6 +56,15 @@ class Arguments {
 };
 
 std::string render_help(const VerbHelp& help);
+
+// Who wants to know what verbs say of themselves, in place of printing it; nobody: empty.
+using HelpReader = std::function<void(const VerbHelp& help)>;
+void read_help_with(HelpReader reader);
+
+// Prints the help, or gives it to the reader.
+void show_help(const VerbHelp& help);
+
+bool asks_for_help(std::span<const std::string> args);
 
 // Parses, prints the help when asked (and then returns nothing), or fails.
 Result<std::optional<Arguments>> parse_or_help(std::span<const std::string> args,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/shared/arguments.h"
+#include "cli/shared/torch_helps.h"
 #include "cli/torch/verbs.h"
 #include "core/units.h"
 #include "train/estimate.h"
@@ -11,16 +12,7 @@ namespace kedge::cli {
 
 // `kedge ckpt` has the other words.
 Result<void> run_ckpt_estimate(const Invocation& invocation) {
-  const VerbHelp help = {
-      .usage = "kedge ckpt estimate [CONFIG] [key=value ...]",
-      .text =
-          "How large this config's checkpoints will be, and how long a save takes on the storage\n"
-          "at hand: the run folder, checkpoint.fast_dir, and what the flags name.",
-      .flags = {
-          kConfigFlag,
-          {"--to", "DIR", "also measure this folder"},
-          {"--speed", "SIZE", "also reckon with storage that takes SIZE a second, e.g. 500MB"},
-          kJsonFlag}};
+  const VerbHelp& help = *find_torch_help("ckpt estimate");
   const auto arguments = KEDGE_TRY(parse_or_help(invocation.args.subspan(1), help));
   if (!arguments) {
     return {};

@@ -1,4 +1,5 @@
 #include "cli/shared/arguments.h"
+#include "cli/shared/torch_helps.h"
 #include "cli/torch/verbs.h"
 #include "jobs/time_limit.h"
 #include "train/run_training.h"
@@ -6,16 +7,7 @@
 namespace kedge::cli {
 
 Result<void> run_train(const Invocation& invocation) {
-  const VerbHelp help = {
-      .usage = "kedge train [CONFIG] [key=value ...] [--waits]",
-      .text =
-          "Trains the model that the config describes, into a run folder. Goes on with an\n"
-          "unfinished run of the same config, if there is one; resume=never starts a new one.\n"
-          "Any value can be given as key=value (or --key=value): `kedge config reference`.\n"
-          "SIGTERM, Ctrl-C, SIGHUP, SIGUSR1 and the end of the job's time make it save and exit\n"
-          "with 85: run the same command again.",
-      .flags = {kConfigFlag,
-                {"--waits", "", "tell which operations make a step wait for the device"}}};
+  const VerbHelp& help = *find_torch_help("train");
   const auto arguments = KEDGE_TRY(parse_or_help(invocation.args, help));
   if (!arguments) {
     return {};

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 
+#include "core/file.h"
 #include "core/result.h"
 
 namespace kedge::cli {
@@ -13,6 +14,10 @@ struct Invocation {
   int argc = 0;                       // the whole command line, for the record
   const char* const* argv = nullptr;
 };
+
+// The model that a user means: a run or checkpoint folder, or a run's id, name or PROJECT/ID under
+// runs/.
+Result<Path> find_model(const std::string& word);
 
 Result<void> run_train(const Invocation& invocation);
 Result<void> run_eval(const Invocation& invocation);

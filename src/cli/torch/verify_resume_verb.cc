@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "cli/shared/arguments.h"
+#include "cli/shared/torch_helps.h"
 #include "cli/torch/verbs.h"
 #include "core/nearest.h"
 #include "jobs/time_limit.h"
@@ -26,20 +27,7 @@ Result<std::vector<std::string>> parse_pieces(const std::string& given) {
 }  // namespace
 
 Result<void> run_verify_resume(const Invocation& invocation) {
-  const VerbHelp help = {
-      .usage = "kedge verify-resume [CONFIG] [key=value ...]",
-      .text =
-          "Trains N steps, saves, and N more; then restores in a fresh process, trains the second\n"
-          "N again, and compares weights, optimizer, schedule, random numbers, data position and\n"
-          "metrics bit for bit. Exit 1, naming the first difference, when they are not the same.",
-      .flags = {kConfigFlag,
-                {"--steps", "N", "steps before and after the save (20)"},
-                {"--drop", "PIECE",
-                 "forget a piece of the state on purpose, to see it noticed: position, schedule, "
-                 "rng, loss_scaler, meters, optimizer, model, ema, best"},
-                {"--worker", "STEP", "used by verify-resume itself: train to that step"},
-                {"--restored-copy", "DIR", "used by verify-resume itself"},
-                kJsonFlag}};
+  const VerbHelp& help = *find_torch_help("verify-resume");
   const auto arguments = KEDGE_TRY(parse_or_help(invocation.args, help));
   if (!arguments) {
     return {};

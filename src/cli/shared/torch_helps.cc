@@ -1,0 +1,95 @@
+#include "cli/shared/torch_helps.h"
+
+#include <map>
+#include <string>
+
+namespace kedge::cli {
+
+const VerbHelp* find_torch_help(std::string_view verb) {
+  static const std::map<std::string, VerbHelp, std::less<>> kHelps = {
+      {"train",
+       VerbHelp{
+           .usage = "kedge train [CONFIG] [key=value ...] [--waits]",
+           .text =
+               "Trains the model that the config describes, into a run folder. Goes on with an\n"
+               "unfinished run of the same config, if there is one; resume=never starts a new "
+               "one.\n"
+               "Any value can be given as key=value (or --key=value): `kedge config reference`.\n"
+               "SIGTERM, Ctrl-C, SIGHUP, SIGUSR1 and the end of the job's time make it save and "
+               "exit\n"
+               "with 85: run the same command again.",
+           .flags = {kConfigFlag,
+                     {"--waits", "", "tell which operations make a step wait for the device"}}}},
+      {"eval",
+       VerbHelp{.usage = "kedge eval MODEL [key=value ...]",
+                .text = "Measures a trained model (a run, or a checkpoint folder) on the "
+                        "validation split of its\n"
+                        "data: metrics, scores per class, confusion matrix. key=value changes the "
+                        "config it\n"
+                        "was trained with, e.g. data.path=other/folder.",
+                .flags = {{"--train", "", "measure on the training split instead"}, kJsonFlag}}},
+      {"predict",
+       VerbHelp{.usage = "kedge predict MODEL INPUT [key=value ...]",
+                .text = "Applies a trained model (a run, or a checkpoint folder) to an image, a "
+                        "folder of images,\n"
+                        "or a .jsonl file of records with \"image\" (a path) or \"text\". Rows are "
+                        "appended\n"
+                        "batch by batch: the same command again goes on where it stopped.",
+                .flags = {{"--output", "FILE", "a .csv or .jsonl file; default: CSV on stdout"},
+                          {"--top-k", "K", "classes per row (5)"},
+                          {"--batch", "N", "items per batch (100)"}}}},
+      {"export",
+       VerbHelp{
+           .usage = "kedge export MODEL OUTPUT",
+           .text =
+               "Writes a trained model (a run, or a checkpoint folder) for other programs. The "
+               "output's\n"
+               "ending says how: .safetensors (weights), .pt (TorchScript, for torch.jit.load) or "
+               ".onnx\n"
+               "(opset 17, for onnxruntime and others; batches of any size).",
+           .flags = {}}},
+      {"ensemble",
+       VerbHelp{.usage = "kedge ensemble MODEL MODEL ... [key=value ...]\n"
+                         "       kedge ensemble SWEEP [--top K]",
+                .text = "Measures trained models (run or checkpoint folders, or the best of a "
+                        "sweep) one by one "
+                        "and together:\nthe mean of their probabilities, and one model with the "
+                        "mean of their "
+                        "weights.",
+                .flags = {{"--output", "FILE", "write the mean weights there (.safetensors)"},
+                          {"--train", "", "measure on the training split instead"},
+                          kJsonFlag}}},
+      {"verify-resume",
+       VerbHelp{
+           .usage = "kedge verify-resume [CONFIG] [key=value ...]",
+           .text = "Trains N steps, saves, and N more; then restores in a fresh process, trains "
+                   "the second\n"
+                   "N again, and compares weights, optimizer, schedule, random numbers, data "
+                   "position and\n"
+                   "metrics bit for bit. Exit 1, naming the first difference, when they are not "
+                   "the same.",
+           .flags =
+               {kConfigFlag,
+                {"--steps", "N", "steps before and after the save (20)"},
+                {"--drop", "PIECE",
+                 "forget a piece of the state on purpose, to see it noticed: position, schedule, "
+                 "rng, loss_scaler, meters, optimizer, model, ema, best"},
+                {"--worker", "STEP", "used by verify-resume itself: train to that step"},
+                {"--restored-copy", "DIR", "used by verify-resume itself"},
+                kJsonFlag}}},
+      {"ckpt estimate",
+       VerbHelp{.usage = "kedge ckpt estimate [CONFIG] [key=value ...]",
+                .text = "How large this config's checkpoints will be, and how long a save takes on "
+                        "the storage\n"
+                        "at hand: the run folder, checkpoint.fast_dir, and what the flags name.",
+                .flags = {kConfigFlag,
+                          {"--to", "DIR", "also measure this folder"},
+                          {"--speed", "SIZE",
+                           "also reckon with storage that takes SIZE a second, e.g. 500MB"},
+                          kJsonFlag}}},
+  };
+  const auto found = kHelps.find(verb);
+  return found == kHelps.end() ? nullptr : &found->second;
+}
+
+}  // namespace kedge::cli
