@@ -201,8 +201,12 @@ Result<std::unique_ptr<Listener>> Listener::start(const Router& router, Gate gat
     state->io.push_back(std::make_unique<IoThread>());
   }
   KEDGE_TRY(state->listen());
-  state->run_threads();
-  return std::unique_ptr<Listener>(new Listener(std::move(state)));
+  std::unique_ptr<Listener> listener(new Listener(std::move(state)));
+  if (options.on_address) {
+    options.on_address(listener->address());
+  }
+  listener->state_->run_threads();
+  return listener;
 }
 
 Listener::Listener(std::unique_ptr<State> state) : state_(std::move(state)) {}

@@ -40,6 +40,9 @@ struct ListenOptions {
   // Called before the first of the requests that a thread has read at once, if they are answered on
   // it; what it returns is destroyed after the last: what they began is then done together.
   std::function<std::shared_ptr<void>()> begin_turn = nullptr;
+  // Called with the address before the first connection is taken: what clients need to get in can
+  // be in its place before any of them is answered.
+  std::function<void(const std::string& address)> on_address = nullptr;
 };
 
 // Looks at a request before its body is read.

@@ -3,6 +3,7 @@
 #include <array>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -50,6 +51,11 @@ class Client {
   bool is_open_for(std::chrono::milliseconds time) {
     pollfd entry{.fd = fd_.get(), .events = POLLIN, .revents = 0};
     return ::poll(&entry, 1, static_cast<int>(time.count())) == 0 || receive();
+  }
+
+  bool says_within(std::chrono::milliseconds time) {
+    pollfd entry{.fd = fd_.get(), .events = POLLIN, .revents = 0};
+    return ::poll(&entry, 1, static_cast<int>(time.count())) != 0;
   }
 
   // Everything until the server closes.
@@ -354,6 +360,20 @@ TEST_F(ListenerTest, stops_after_the_answers_that_were_begun) {
   EXPECT_THAT(busy.rest(), EndsWith("slow but whole"));
   stopping.join();
   EXPECT_EQ(listener_->connection_count(), 0U);
+}
+
+// `kedge server link` failed when /health answered before the owner's key was in its place.
+TEST_F(ListenerTest, its_address_is_known_before_anybody_is_answered) {
+  std::optional<Client> early;
+  ListenOptions options;
+  options.on_address = [&](const std::string& address) {
+    early.emplace(std::stoi(address.substr(address.rfind(':') + 1)));
+    early->send("GET /hello/a HTTP/1.1\r\nHost: x\r\n\r\n");
+    EXPECT_FALSE(early->says_within(std::chrono::milliseconds(100)));
+  };
+  start(options);
+  ASSERT_TRUE(early.has_value());
+  EXPECT_THAT(early->until("hello a"), StartsWith("HTTP/1.1 200 OK\r\n"));
 }
 
 TEST_F(ListenerTest, says_that_a_port_is_taken) {

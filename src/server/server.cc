@@ -246,6 +246,9 @@ Result<std::unique_ptr<Server>> Server::start(const ServerOptions& options) {
     listen.access_log = parts->access_log.get();
   }
   listen.begin_turn = [&store = *parts->store] { return store.begin_turn(); };
+  listen.on_address = [parts = parts.get()](const std::string& address) {
+    parts->owner_key_file = publish_key(parts->owner, address);
+  };
   parts->listener = KEDGE_TRY(Listener::start(
       parts->router,
       {.check = [&access = *parts->access](
@@ -254,7 +257,6 @@ Result<std::unique_ptr<Server>> Server::start(const ServerOptions& options) {
                       const Request& request,
                       const Route* route) { return access.is_slow(request, route); }},
       listen));
-  parts->owner_key_file = publish_key(parts->owner, parts->listener->address());
   parts->checks = std::make_unique<Repeater>(
       kCheckInterval,
       [&store = *parts->store, &listener = *parts->listener, &api = *parts->api,

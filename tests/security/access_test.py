@@ -204,8 +204,9 @@ class Owner(AttackCase):
 
     def test_a_link_opens_the_page_once(self):
         server = self.serve(has_owner=True)
-        link = self.kedge("server", "link", "--server", server.url).stdout.strip()
-        self.assertTrue(link.startswith(server.url + "/enter/"), link)
+        made = self.kedge("server", "link", "--server", server.url)
+        link = made.stdout.strip()
+        self.assertTrue(link.startswith(server.url + "/enter/"), made)
         path = link.removeprefix(server.url)
         first = self.ask("GET", path)
         self.assertEqual((first.status, first.headers["Location"]), (303, "/"))
