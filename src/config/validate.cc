@@ -1,5 +1,6 @@
 #include "config/validate.h"
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,10 @@
 
 namespace kedge::config {
 namespace {
+
+// More than any machine has cores for: starting them would end the machine, not the training.
+constexpr std::int64_t kMostRanks = 1024;
+constexpr std::int64_t kMostWorkers = 1024;
 
 class Rules {
  public:
@@ -78,6 +83,11 @@ Result<void> validate(const LoadedConfig& loaded) {
   rules.check(parse_crash(c.train.simulate_crash), "train.simulate_crash");
   rules.refuse(c.train.precision == Precision::Fp16 && c.train.device == DeviceChoice::Cpu,
                "train.precision", "fp16 needs a GPU; use bf16 or fp32 on cpu");
+  rules.refuse(c.dist.ranks > kMostRanks, "dist.ranks",
+               fmt::format("{} processes on one machine are too many: at most {}", c.dist.ranks,
+                           kMostRanks));
+  rules.refuse(c.loader.workers > kMostWorkers, "loader.workers",
+               fmt::format("{} threads are too many: at most {}", c.loader.workers, kMostWorkers));
   rules.refuse(c.dist.min_nodes > c.dist.nodes, "dist.min_nodes", "is more than dist.nodes");
   rules.refuse(c.dist.lr_warmup > 0 && c.schedule.warmup > 0, "dist.lr_warmup",
                "schedule.warmup already warms up; give one of the two");
