@@ -20,6 +20,7 @@
 #include "core/log.h"
 #include "core/progress.h"
 #include "core/units.h"
+#include "core/url.h"
 
 namespace kedge::cli {
 namespace {

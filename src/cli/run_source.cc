@@ -8,6 +8,7 @@
 
 #include "cli/run_folders.h"
 #include "cli/server_calls.h"
+#include "core/url.h"
 
 namespace kedge::cli {
 namespace {

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
@@ -15,6 +14,7 @@
 #include "cli/shared/arguments.h"
 #include "cli/shared/json_output.h"
 #include "cli/shared/text_table.h"
+#include "core/time_text.h"
 
 namespace kedge::cli {
 namespace {

@@ -392,16 +392,4 @@ Result<HttpResponse> HttpClient::send(const HttpRequest& request) {
   return Exchange(handle_->curl, handle_->easy, request).run(handle_->options);
 }
 
-std::string encode_url_part(std::string_view text) {
-  std::string encoded;
-  for (const char c : text) {
-    const bool is_plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' ||
-                          c == '.' || c == '_' || c == '~';
-    encoded += is_plain
-                   ? std::string(1, c)
-                   : fmt::format("%{:02X}", static_cast<unsigned>(static_cast<unsigned char>(c)));
-  }
-  return encoded;
-}
-
 }  // namespace kedge

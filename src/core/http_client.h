@@ -112,7 +112,4 @@ class HttpClient {
   std::unique_ptr<Handle> handle_;
 };
 
-// Percent-encodes everything but A-Z a-z 0-9 - . _ ~ (RFC 3986, and what SigV4 signs).
-std::string encode_url_part(std::string_view text);
-
 }  // namespace kedge

@@ -1,10 +1,8 @@
 #include "jobs/task_run.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
-#include <ctime>
 #include <filesystem>
 #include <system_error>
 
@@ -14,6 +12,7 @@
 #include "core/file.h"
 #include "core/host_name.h"
 #include "core/log.h"
+#include "core/time_text.h"
 #include "jobs/secrets.h"
 #include "jobs/time_limit.h"
 
@@ -137,12 +136,7 @@ std::vector<std::pair<std::string, std::string>> rank_variables(const Variables&
 }
 
 std::string stamp_line(std::int64_t now_ms, std::string_view host, std::string_view line) {
-  const std::time_t seconds = now_ms / 1000;
-  std::tm utc{};
-  ::gmtime_r(&seconds, &utc);
-  std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &utc);
-  return fmt::format("{}.{:03}Z {} {}", text.data(), now_ms % 1000, host, line);
+  return fmt::format("{} {} {}", render_time_ms(now_ms), host, line);
 }
 
 Result<int> run_task(const TaskRun& task, const HeldSignals& signals) {

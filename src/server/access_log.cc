@@ -6,20 +6,18 @@
 #include <utility>
 
 #include <fcntl.h>
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "core/log.h"
+#include "core/time_text.h"
 
 namespace kedge::server {
 namespace {
 
 std::string time_text(std::chrono::system_clock::time_point now) {
-  const auto ms =
-      std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count();
-  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z",
-                     fmt::gmtime(static_cast<std::time_t>(ms / 1000)), ms % 1000);
+  return render_time_ms(
+      std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count());
 }
 
 void append_word(std::string& out, std::string_view text) {

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/time_text.h"
 #include "search/importance.h"
 #include "search/trial.h"
 #include "server/api.h"

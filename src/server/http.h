@@ -217,7 +217,4 @@ struct Target {
 
 Result<Target> parse_target(std::string_view text);
 
-// Whether `text` is well-formed UTF-8 (no surrogates, nothing overlong).
-bool is_utf8(std::string_view text);
-
 }  // namespace kedge::server

@@ -46,18 +46,6 @@ TEST(ParseTarget, refuses_bytes_that_are_no_text) {
   }
 }
 
-// Sequences from Unicode's table 3-7, well-formed UTF-8.
-TEST(IsUtf8, knows_overlong_surrogates_and_the_last_code_point) {
-  EXPECT_TRUE(is_utf8("\xF4\x8F\xBF\xBF"));
-  EXPECT_FALSE(is_utf8("\xF4\x90\x80\x80"));
-  EXPECT_FALSE(is_utf8("\xC1\xBF"));
-  EXPECT_FALSE(is_utf8("\xE0\x9F\xBF"));
-  EXPECT_FALSE(is_utf8("\xED\xA0\x80"));
-  EXPECT_FALSE(is_utf8("\xF0\x8F\xBF\xBF"));
-  EXPECT_FALSE(is_utf8("\xE2\x82"));
-  EXPECT_TRUE(is_utf8("\xE2\x82\xAC"));
-}
-
 TEST(Router, finds_parameters_and_the_rest_of_a_path) {
   Router router;
   router.add(Method::Get, "/runs/{project}/{id}", {}, nothing);

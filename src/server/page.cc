@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "core/http_client.h"
+#include "core/url.h"
 #include "server/embedded.h"
 #include "server/internal/decompress.h"
 

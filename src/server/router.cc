@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "core/url.h"
+#include "core/utf8.h"
 #include "server/http.h"
 #include "server/internal/route_tree.h"
 
@@ -38,36 +40,19 @@ std::vector<std::pair<std::string, std::string>> parameters_of(
   return parameters;
 }
 
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') {
-    return c - '0';
-  }
-  const char lower = static_cast<char>(c | 0x20);
-  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
 Result<std::string> decode(std::string_view text, bool is_query) {
-  std::string decoded;
-  decoded.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '+' && is_query) {
-      decoded += ' ';
-    } else if (text[i] != '%') {
-      decoded += text[i];
-    } else {
-      const int high = i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
-      const int low = i + 2 < text.size() ? hex_digit(text[i + 2]) : -1;
-      if (high < 0 || low < 0) {
-        return fail(ErrorKind::Usage, fmt::format("'{}' has a bad percent sign", text));
-      }
-      decoded += static_cast<char>(high * 16 + low);
-      i += 2;
-    }
+  std::string plain(text);
+  if (is_query) {
+    std::ranges::replace(plain, '+', ' ');
   }
-  if (!is_utf8(decoded) || decoded.find('\0') != std::string::npos) {
+  DecodedUrl decoded = decode_url(plain);
+  if (!decoded.is_sound) {
+    return fail(ErrorKind::Usage, fmt::format("'{}' has a bad percent sign", text));
+  }
+  if (!is_utf8(decoded.text) || decoded.text.find('\0') != std::string::npos) {
     return fail(ErrorKind::Usage, "the address is not valid UTF-8");
   }
-  return decoded;
+  return std::move(decoded.text);
 }
 
 bool leads_elsewhere(std::string_view segment) {
@@ -84,56 +69,7 @@ bool leads_elsewhere(std::string_view segment) {
   }
 }
 
-// How many bytes the sequence that begins with `lead` has; 0 for none.
-std::size_t sequence_size(unsigned char lead) {
-  if (lead < 0x80) {
-    return 1;
-  }
-  if (lead >= 0xC2 && lead <= 0xDF) {
-    return 2;
-  }
-  if ((lead & 0xF0U) == 0xE0) {
-    return 3;
-  }
-  return lead >= 0xF0 && lead <= 0xF4 ? 4 : 0;
-}
-
-// The second byte decides whether a sequence is overlong, a surrogate or beyond U+10FFFF.
-bool is_second_byte(unsigned char lead, unsigned char second) {
-  switch (lead) {
-    case 0xE0:
-      return second >= 0xA0 && second <= 0xBF;
-    case 0xED:
-      return second >= 0x80 && second <= 0x9F;
-    case 0xF0:
-      return second >= 0x90 && second <= 0xBF;
-    case 0xF4:
-      return second >= 0x80 && second <= 0x8F;
-    default:
-      return second >= 0x80 && second <= 0xBF;
-  }
-}
-
 }  // namespace
-
-bool is_utf8(std::string_view text) {
-  std::size_t i = 0;
-  while (i < text.size()) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    const std::size_t size = sequence_size(lead);
-    if (size == 0 || i + size > text.size()) {
-      return false;
-    }
-    for (std::size_t k = 1; k < size; ++k) {
-      const auto byte = static_cast<unsigned char>(text[i + k]);
-      if (k == 1 ? !is_second_byte(lead, byte) : (byte & 0xC0U) != 0x80) {
-        return false;
-      }
-    }
-    i += size;
-  }
-  return true;
-}
 
 std::string Target::path() const {
   return "/" + join(segments, 0);

@@ -86,9 +86,6 @@ class SweepHost {
 // A trial of a sweep of our own.
 sweep::TrialView view_of(const store::SweepTrial& trial);
 
-// UTC, ISO 8601.
-std::string render_time(std::int64_t time_us);
-
 // The plan of its file or table.
 Result<search::SweepPlan> plan_of(const store::HostedSweep& sweep);
 

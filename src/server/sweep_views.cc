@@ -1,16 +1,15 @@
 // Trials of the server's sweeps as others see them.
 #include <algorithm>
 #include <cstdint>
-#include <ctime>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/result.h"
+#include "core/time_text.h"
 #include "search/propose.h"
 #include "search/trial.h"
 #include "server/sweep_host.h"
@@ -64,10 +63,6 @@ sweep::TrialView view_of_run(const store::Store& store, const store::HostedSweep
 }
 
 }  // namespace
-
-std::string render_time(std::int64_t time_us) {
-  return fmt::format("{:%FT%TZ}", fmt::gmtime(static_cast<std::time_t>(time_us / 1'000'000)));
-}
 
 sweep::TrialView view_of(const store::SweepTrial& trial) {
   sweep::TrialView view;

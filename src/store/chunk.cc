@@ -5,8 +5,8 @@
 #include <cmath>
 #include <span>
 
+#include "core/byte_reader.h"
 #include "core/hash.h"
-#include "store/internal/byte_reader.h"
 #include "store/internal/column.h"
 
 namespace kedge::store {

@@ -12,10 +12,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/file.h"
-#include "core/http_client.h"
 #include "core/inside.h"
 #include "core/random_text.h"
 #include "core/result.h"
+#include "core/url.h"
 #include "sweep/internal/remote_lease.h"
 #include "sweep/sweep_folder.h"
 #include "sweep/trial_files.h"

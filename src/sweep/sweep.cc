@@ -9,7 +9,6 @@
 #include <string>
 #include <string_view>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -18,6 +17,7 @@
 #include "core/hash.h"
 #include "core/random.h"
 #include "core/result.h"
+#include "core/time_text.h"
 #include "search/propose.h"
 #include "search/sweep_plan.h"
 #include "sweep/reuse.h"
@@ -70,12 +70,6 @@ SweepFacts read_facts(const nlohmann::json& json) {
 }
 
 }  // namespace
-
-std::string utc_now() {
-  const auto now =
-      std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now());
-  return fmt::format("{:%FT%TZ}", fmt::gmtime(now));
-}
 
 std::string_view name_of(SweepState state) {
   return kSweepStates.at(static_cast<std::size_t>(state));

@@ -191,6 +191,4 @@ std::string digest_of(std::string_view text);
 
 std::optional<SweepState> parse_sweep_state(std::string_view name);
 
-std::string utc_now();
-
 }  // namespace kedge::sweep

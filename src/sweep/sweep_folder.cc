@@ -19,6 +19,7 @@
 #include "core/file.h"
 #include "core/nearest.h"
 #include "core/result.h"
+#include "core/time_text.h"
 #include "sweep/reuse.h"
 #include "sweep/trial_files.h"
 

@@ -14,6 +14,7 @@
 #include "core/file.h"
 #include "core/host_name.h"
 #include "core/result.h"
+#include "core/time_text.h"
 #include "search/early_stop.h"
 #include "search/trial.h"
 #include "sweep/metric_source.h"

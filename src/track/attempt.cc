@@ -22,6 +22,7 @@
 
 #include "core/file.h"
 #include "core/result.h"
+#include "core/time_text.h"
 #include "track/internal/attempt_file.h"
 #include "track/internal/holder_watch.h"
 #include "track/internal/identity.h"

@@ -14,8 +14,8 @@
 
 #include "core/file.h"
 #include "core/file_digest.h"
-#include "core/http_client.h"
 #include "core/result.h"
+#include "core/url.h"
 
 namespace kedge::track {
 namespace {

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/time_text.h"
 #include "track/internal/attempt_file.h"
 #include "track/internal/cbor.h"
 #include "track/internal/record_head.h"

@@ -11,6 +11,7 @@
 
 #include "core/file.h"
 #include "core/result.h"
+#include "core/time_text.h"
 #include "track/attempt.h"
 #include "track/internal/attempt_file.h"
 #include "track/internal/recorder.h"

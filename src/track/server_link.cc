@@ -18,6 +18,7 @@
 #include "core/file.h"
 #include "core/http_client.h"
 #include "core/result.h"
+#include "core/url.h"
 #include "track/owner_key.h"
 
 namespace kedge::track {
@@ -30,19 +31,6 @@ constexpr int kConflict = 409;
 
 bool may_pass(int status) {
   return status >= 500 || status == 408 || status == 425 || status == 429;
-}
-
-std::string escape_path(std::string_view path) {
-  std::string escaped;
-  while (true) {
-    const std::size_t slash = path.find('/');
-    escaped += encode_url_part(path.substr(0, slash));
-    if (slash == std::string_view::npos) {
-      return escaped;
-    }
-    escaped += '/';
-    path.remove_prefix(slash + 1);
-  }
 }
 
 std::string trim(std::string text) {
@@ -223,7 +211,7 @@ Result<std::map<std::string, ServerFile>> ServerLink::fetch_files(const RunName&
 }
 
 Result<void> ServerLink::send_file(const RunName& run, const std::string& path, const Path& file) {
-  HttpRequest put = request("PUT", run_path("runs", run) + "/files/" + escape_path(path));
+  HttpRequest put = request("PUT", run_path("runs", run) + "/files/" + encode_url_path(path));
   put.headers.emplace_back("Content-Type", "application/octet-stream");
   put.body_file = HttpBodyFile{.path = file};
   KEDGE_TRY(exchange(put));

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "exchange/internal/protobuf.h"
+#include "core/protobuf.h"
 #include "exchange/internal/tensor_proto.h"
 
 namespace kedge::exchange {
@@ -19,7 +19,7 @@ std::vector<double> packed_doubles(const ProtoField& field) {
   std::vector<double> numbers;
   ProtoReader packed(field.bytes);
   while (packed.is_good() && !packed.is_at_end()) {
-    const std::uint64_t bits = packed.fixed(sizeof(double));
+    const std::uint64_t bits = packed.fixed<std::uint64_t>();
     if (packed.is_good()) {
       numbers.push_back(std::bit_cast<double>(bits));
     }

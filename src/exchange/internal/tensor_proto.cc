@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "exchange/internal/protobuf.h"
+#include "core/protobuf.h"
 
 namespace kedge::exchange {
 namespace {

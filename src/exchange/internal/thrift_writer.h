@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/byte_reader.h"
+
 namespace kedge::exchange {
 
 enum class ThriftType : std::uint8_t {
@@ -24,12 +26,12 @@ class ThriftWriter {
  public:
   void integer(int field, std::int32_t value) {
     begin_field(field, ThriftType::I32);
-    varint(zigzag(value));
+    signed_varint(value);
   }
 
   void long_integer(int field, std::int64_t value) {
     begin_field(field, ThriftType::I64);
-    varint(zigzag(value));
+    signed_varint(value);
   }
 
   void boolean(int field, bool value) {
@@ -72,7 +74,7 @@ class ThriftWriter {
     bytes_ += value;
   }
 
-  void element(std::int32_t value) { varint(zigzag(value)); }
+  void element(std::int32_t value) { signed_varint(value); }
 
   // Ends the outermost struct.
   std::string finish() {
@@ -81,18 +83,11 @@ class ThriftWriter {
   }
 
  private:
-  static std::uint64_t zigzag(std::int64_t value) {
-    return (static_cast<std::uint64_t>(value) << 1U) ^ static_cast<std::uint64_t>(value >> 63);
-  }
+  void signed_varint(std::int64_t value) { varint(zigzag(static_cast<std::uint64_t>(value))); }
 
   void byte(unsigned value) { bytes_ += static_cast<char>(value); }
 
-  void varint(std::uint64_t value) {
-    for (; value >= 0x80U; value >>= 7U) {
-      byte(static_cast<unsigned>(value & 0x7FU) | 0x80U);
-    }
-    byte(static_cast<unsigned>(value));
-  }
+  void varint(std::uint64_t value) { append_varint(bytes_, value); }
 
   void begin_field(int field, ThriftType type) {
     const int step = field - last_fields_.back();
@@ -102,7 +97,7 @@ class ThriftWriter {
       byte(static_cast<unsigned>(step) << 4U | static_cast<unsigned>(type));
     } else {
       byte(static_cast<unsigned>(type));
-      varint(zigzag(field));
+      signed_varint(field);
     }
   }
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "store/internal/byte_reader.h"
+#include "core/byte_reader.h"
 
 namespace kedge::store {
 

@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "core/url.h"
+
 namespace kedge::store {
 namespace {
 
@@ -66,19 +68,6 @@ std::string origin_of(const S3Place& place) {
     return fmt::format("https://{}.s3.{}.amazonaws.com", place.bucket, place.region);
   }
   return fmt::format("{}/{}", place.endpoint, encode_url_part(place.bucket));
-}
-
-std::string encode_path(std::string_view path) {
-  std::string encoded;
-  while (true) {
-    const auto slash = path.find('/');
-    encoded += encode_url_part(path.substr(0, slash));
-    if (slash == std::string_view::npos) {
-      return encoded;
-    }
-    encoded += '/';
-    path.remove_prefix(slash + 1);
-  }
 }
 
 }  // namespace
@@ -166,7 +155,7 @@ std::string S3Client::url_of(const S3Request& request) const {
   if (request.key.empty()) {
     url += '/';
   } else {
-    url += '/' + encode_path(place_.prefix + request.key);
+    url += '/' + encode_url_path(place_.prefix + request.key);
   }
   char separator = '?';
   for (const auto& [name, value] : request.query) {

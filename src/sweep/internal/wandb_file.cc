@@ -1,7 +1,5 @@
 #include "sweep/internal/wandb_file.h"
 
-#include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -11,7 +9,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/byte_reader.h"
 #include "core/file.h"
+#include "core/protobuf.h"
 
 namespace kedge::sweep {
 namespace {
@@ -31,86 +31,15 @@ constexpr std::uint64_t kItemInteger = 5;
 constexpr std::uint64_t kItemNumber = 6;
 constexpr std::uint64_t kItemJson = 16;
 
-// Protobuf's fields, one after the other.
-class Fields {
- public:
-  explicit Fields(std::string_view bytes) : rest_(bytes) {}
-
-  struct Field {
-    std::uint64_t number = 0;
-    std::uint64_t value = 0;      // of varints and fixed numbers
-    std::string_view bytes = {};  // of everything else
-  };
-
-  std::optional<Field> next() {
-    const auto tag = varint();
-    if (!tag) {
-      return std::nullopt;
-    }
-    Field field{.number = *tag >> 3U};
-    switch (*tag & 7U) {
-      case 0: {
-        const auto value = varint();
-        field.value = value.value_or(0);
-        return value ? std::optional(field) : std::nullopt;
-      }
-      case 1:
-        field.value = fixed(8);
-        return field;
-      case 5:
-        field.value = fixed(4);
-        return field;
-      case 2: {
-        const auto size = varint();
-        if (!size || *size > rest_.size()) {
-          return std::nullopt;
-        }
-        field.bytes = rest_.substr(0, *size);
-        rest_.remove_prefix(*size);
-        return field;
-      }
-      default:
-        return std::nullopt;
-    }
-  }
-
- private:
-  std::optional<std::uint64_t> varint() {
-    std::uint64_t value = 0;
-    for (unsigned shift = 0; shift < 64 && !rest_.empty(); shift += 7) {
-      const auto byte = static_cast<unsigned char>(rest_.front());
-      rest_.remove_prefix(1);
-      value |= static_cast<std::uint64_t>(byte & 0x7FU) << shift;
-      if ((byte & 0x80U) == 0) {
-        return value;
-      }
-    }
-    return std::nullopt;
-  }
-
-  // Little-endian.
-  std::uint64_t fixed(std::size_t size) {
-    std::uint64_t value = 0;
-    for (std::size_t i = 0; i < std::min(size, rest_.size()); ++i) {
-      value |= static_cast<std::uint64_t>(static_cast<unsigned char>(rest_[i])) << (8 * i);
-    }
-    rest_.remove_prefix(std::min(size, rest_.size()));
-    return value;
-  }
-
-  std::string_view rest_;
-};
-
 using Visit = std::function<void(const std::string&, double)>;
 
 // Older clients write values as JSON, newer ones by their type.
-std::optional<double> value_of(const Fields::Field& field) {
+std::optional<double> value_of(const ProtoField& field) {
   switch (field.number) {
-    case kItemInteger:  // zigzag: 0, -1, 1, -2, ...
-      return static_cast<double>(static_cast<std::int64_t>(field.value >> 1U) ^
-                                 -static_cast<std::int64_t>(field.value & 1U));
+    case kItemInteger:
+      return static_cast<double>(static_cast<std::int64_t>(unzigzag(field.integer)));
     case kItemNumber:
-      return std::bit_cast<double>(field.value);
+      return field.as_double();
     case kItemJson: {
       const auto json = nlohmann::json::parse(field.bytes, nullptr, false);
       return json.is_number() ? std::optional(json.get<double>()) : std::nullopt;
@@ -123,12 +52,12 @@ std::optional<double> value_of(const Fields::Field& field) {
 void read_item(std::string_view bytes, const Visit& visit) {
   std::string key;
   std::optional<double> value;
-  Fields fields(bytes);
-  while (const auto field = fields.next()) {
-    if (field->number == kItemKey || field->number == kItemNestedKey) {
+  ProtoField field;
+  for (ProtoReader fields(bytes); fields.next(field);) {
+    if (field.number == kItemKey || field.number == kItemNestedKey) {
       key += key.empty() ? "" : ".";
-      key += field->bytes;
-    } else if (const auto found = value_of(*field)) {
+      key += field.bytes;
+    } else if (const auto found = value_of(field)) {
       value = found;
     }
   }
@@ -138,15 +67,15 @@ void read_item(std::string_view bytes, const Visit& visit) {
 }
 
 void read_record(std::string_view bytes, const Visit& visit) {
-  Fields record(bytes);
-  while (const auto field = record.next()) {
-    if (field->number != kRecordHistory) {
+  ProtoField field;
+  for (ProtoReader record(bytes); record.next(field);) {
+    if (field.number != kRecordHistory) {
       continue;
     }
-    Fields history(field->bytes);
-    while (const auto item = history.next()) {
-      if (item->number == kHistoryItem) {
-        read_item(item->bytes, visit);
+    ProtoField item;
+    for (ProtoReader history(field.bytes); history.next(item);) {
+      if (item.number == kHistoryItem) {
+        read_item(item.bytes, visit);
       }
     }
   }

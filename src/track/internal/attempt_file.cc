@@ -16,7 +16,6 @@
 #include <vector>
 
 #include <fcntl.h>
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
@@ -95,12 +94,6 @@ std::vector<ConfigChange> parse_changes(const nlohmann::json& json) {
 }
 
 }  // namespace
-
-std::string utc_now() {
-  const auto now =
-      std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now());
-  return fmt::format("{:%FT%TZ}", fmt::gmtime(now));
-}
 
 std::optional<double> parse_utc(const std::string& text) {
   std::tm time{};

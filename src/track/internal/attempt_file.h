@@ -62,8 +62,6 @@ class ServerClock {
   OwnedFd fd_;
 };
 
-std::string utc_now();
-
 // Unix time of an ISO 8601 time as utc_now() writes it.
 std::optional<double> parse_utc(const std::string& text);
 

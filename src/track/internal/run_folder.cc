@@ -21,6 +21,7 @@
 #include "core/file.h"
 #include "core/random.h"
 #include "core/result.h"
+#include "core/time_text.h"
 #include "track/event_log.h"
 #include "track/internal/attempt_file.h"
 #include "track/internal/csv_table.h"

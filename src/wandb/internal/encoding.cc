@@ -97,15 +97,6 @@ std::optional<std::string> parse_id(std::string_view type, std::string_view id) 
   return text->substr(type.size() + 1);
 }
 
-std::string render_time(std::int64_t time_us) {
-  const auto seconds = static_cast<std::time_t>(time_us / 1'000'000);
-  std::tm parts = {};
-  ::gmtime_r(&seconds, &parts);
-  std::array<char, 32> text = {};
-  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text.data();
-}
-
 std::optional<std::int64_t> parse_time(std::string_view text) {
   std::tm parts = {};
   const std::string whole(text);

@@ -10,6 +10,7 @@
 
 #include "core/file.h"
 #include "core/result.h"
+#include "core/time_text.h"
 #include "store/run.h"
 
 namespace kedge::wandb {
@@ -33,7 +34,6 @@ std::optional<RunId> parse_run_id(std::string_view id);
 std::string render_id(std::string_view type, std::string_view name);
 std::optional<std::string> parse_id(std::string_view type, std::string_view id);
 
-std::string render_time(std::int64_t time_us);  // "2026-01-31T12:00:00Z"
 // Also with fractions and offsets; nothing for anything else.
 std::optional<std::int64_t> parse_time(std::string_view text);
 

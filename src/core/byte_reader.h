@@ -1,5 +1,6 @@
 // Reads numbers out of bytes that nobody vouches for: what would go past the end is zero or empty
-// and makes is_good() false, so that a reader asks once, before it believes anything.
+// and makes is_good() false, so that a reader asks once, before it believes anything. And appends
+// them, the other way round.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace kedge::store {
+namespace kedge {
 
 class ByteReader {
  public:
@@ -84,4 +85,4 @@ constexpr std::uint64_t unzigzag(std::uint64_t number) {
   return (number >> 1U) ^ (0 - (number & 1U));
 }
 
-}  // namespace kedge::store
+}  // namespace kedge
