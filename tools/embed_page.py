@@ -1,6 +1,6 @@
-"""Write a C++ file that holds the built page, compressed, and openapi.json.
+"""Write a C++ file that holds the built page, compressed.
 
-Usage: embed_page.py OUTPUT OPENAPI DIST [FILE ...]     FILEs lie under DIST
+Usage: embed_page.py OUTPUT DIST [FILE ...]     FILEs lie under DIST
 """
 
 import gzip
@@ -30,7 +30,7 @@ def literal(data: bytes) -> str:
     return "\n".join(pieces) or '    ""'
 
 
-def render(openapi: pathlib.Path, dist: pathlib.Path, files: list[pathlib.Path]) -> str:
+def render(dist: pathlib.Path, files: list[pathlib.Path]) -> str:
     entries = []
     for path in sorted(files, key=lambda path: path.relative_to(dist).as_posix()):
         content = path.read_bytes()
@@ -44,15 +44,13 @@ def render(openapi: pathlib.Path, dist: pathlib.Path, files: list[pathlib.Path])
         "}  // namespace\n\n"
         "std::span<const EmbeddedFile> page_files() {\n"
         f"  return {{kFiles, {len(entries)}}};\n}}\n\n"
-        "std::string_view openapi_text() {\n"
-        f"  return\n{literal(openapi.read_bytes())}sv;\n}}\n\n"
         "}  // namespace kedge::server\n"
     )
 
 
-def main(output: str, openapi: str, dist: str, *files: str) -> None:
+def main(output: str, dist: str, *files: str) -> None:
     paths = [pathlib.Path(name) for name in files]
-    pathlib.Path(output).write_text(render(pathlib.Path(openapi), pathlib.Path(dist), paths))
+    pathlib.Path(output).write_text(render(pathlib.Path(dist), paths))
 
 
 if __name__ == "__main__":

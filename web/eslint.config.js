@@ -18,5 +18,5 @@ export default ts.config(
       'no-console': 'error',
     },
   },
-  { files: ['**/*_test.ts'], rules: { 'max-lines': 'off' } },
+  { files: ['**/*_test.ts', 'src/api/types.ts'], rules: { 'max-lines': 'off' } }, // types.ts is made
 );

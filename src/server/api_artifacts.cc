@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "server/api.h"
+#include "server/internal/routes.h"
 #include "store/dialect/portfolios.h"
 
 namespace kedge::server {
@@ -40,9 +40,9 @@ std::string target_of(const store::ArtifactVersion& version) {
   return fmt::format("{}/{}:v{}", version.project, version.name, version.version);
 }
 
-Result<Response> list_artifacts(const Api& api, const Request& request) {
+Result<Response> list_artifacts(const Api& api, const Request& request, const Input& input) {
   nlohmann::json list = nlohmann::json::array();
-  const std::string type(request.query_value("type").value_or(""));
+  const std::string type = input.at("type");
   for (const store::Artifact& artifact :
        KEDGE_TRY(api.artifacts.list(request.parameter("project"), type))) {
     list.push_back(
@@ -108,41 +108,22 @@ Result<Response> get_artifact_version(const Api& api, const Request& request) {
   return json_response(dump(json));
 }
 
-Result<std::vector<store::ArtifactFile>> parse_files(const nlohmann::json& json) {
-  const auto list = json.find("files");
-  if (list == json.end() || !list->is_array()) {
-    return fail(ErrorKind::Usage, "'files' must be a list of {path, digest, size}");
-  }
-  std::vector<store::ArtifactFile> files;
-  for (const nlohmann::json& entry : *list) {
-    if (!entry.is_object()) {
-      return fail(ErrorKind::Usage, "'files' must be a list of {path, digest, size}");
-    }
-    KEDGE_TRY(check_names(entry, {"path", "digest", "size", "reference"}));
-    store::ArtifactFile file;
-    file.path = KEDGE_TRY(find_text(entry, "path")).value_or("");
-    file.digest = KEDGE_TRY(find_text(entry, "digest")).value_or("");
-    file.reference = KEDGE_TRY(find_text(entry, "reference")).value_or("");
-    const std::int64_t size = KEDGE_TRY(find_integer(entry, "size")).value_or(0);
-    file.size = static_cast<std::uint64_t>(std::max<std::int64_t>(size, 0));
-    files.push_back(std::move(file));
-  }
-  return files;
-}
-
-Result<Response> commit_version(const Api& api, const Request& request) {
-  const nlohmann::json json = KEDGE_TRY(parse_object(request));
-  KEDGE_TRY(check_names(json, {"type", "description", "metadata", "aliases", "files", "run"}));
+Result<Response> commit_version(const Api& api, const Request& request, const Input& input) {
   store::ArtifactDraft draft;
   draft.project = request.parameter("project");
   draft.name = request.parameter("name");
-  draft.type = KEDGE_TRY(find_text(json, "type")).value_or("dataset");
-  draft.description = KEDGE_TRY(find_text(json, "description")).value_or("");
-  draft.metadata = json.value("metadata", nlohmann::json::object());
-  draft.aliases = KEDGE_TRY(find_texts(json, "aliases")).value_or(std::vector<std::string>());
-  draft.files = KEDGE_TRY(parse_files(json));
+  draft.type = input.at("type");
+  draft.description = input.at("description");
+  draft.metadata = input.value("metadata", Input::object());
+  draft.aliases = input.at("aliases");
+  for (const Input& file : input.at("files")) {
+    draft.files.push_back({.path = file.at("path"),
+                           .digest = file.at("digest"),
+                           .size = file.at("size"),
+                           .reference = file.at("reference")});
+  }
   draft.blobs_of = request.caller.project;
-  if (const auto run = KEDGE_TRY(find_text(json, "run"))) {
+  if (const auto run = find<std::string>(input, "run")) {
     draft.made_by = store::RunKey{draft.project, *run};
   }
   const auto answer = KEDGE_TRY(api.artifacts.commit(draft, api.now_us()));
@@ -156,18 +137,16 @@ Result<Response> commit_version(const Api& api, const Request& request) {
                        answer.version && answer.is_new ? 201 : 200);
 }
 
-Result<Response> patch_artifact_version(const Api& api, const Request& request) {
-  const nlohmann::json json = KEDGE_TRY(parse_object(request));
-  KEDGE_TRY(check_names(json, {"metadata", "description"}));
-  const auto description = KEDGE_TRY(find_text(json, "description"));
+Result<Response> patch_artifact_version(const Api& api, const Request& request,
+                                        const Input& input) {
   const auto version = KEDGE_TRY(find_version(api, request));
-  if (description) {
+  if (const auto description = find<std::string>(input, "description")) {
     KEDGE_TRY(api.artifacts.set_description(version, *description));
   }
-  if (json.contains("metadata")) {
-    KEDGE_TRY(api.artifacts.set_metadata(version, json["metadata"]));
+  if (input.contains("metadata")) {
+    KEDGE_TRY(api.artifacts.set_metadata(version, input["metadata"]));
   }
-  api.audit(request, "artifact.change", target_of(version), json);
+  api.audit(request, "artifact.change", target_of(version), input);
   return json_response(dump(render_artifact_version(KEDGE_TRY(find_version(api, request)))));
 }
 
@@ -198,15 +177,9 @@ Result<Response> delete_artifact_alias(const Api& api, const Request& request) {
   return Response{.status = 204};
 }
 
-Result<Response> use_version(const Api& api, const Request& request) {
-  const nlohmann::json json = KEDGE_TRY(parse_object(request));
-  KEDGE_TRY(check_names(json, {"run"}));
-  const auto run = KEDGE_TRY(find_text(json, "run"));
-  if (!run) {
-    return fail(ErrorKind::Usage, "'run' is needed: the id of the run that uses it");
-  }
+Result<Response> use_version(const Api& api, const Request& request, const Input& input) {
   const auto version = KEDGE_TRY(find_version(api, request));
-  KEDGE_TRY(api.artifacts.use(version, {version.project, *run}, api.now_us()));
+  KEDGE_TRY(api.artifacts.use(version, {version.project, input.at("run")}, api.now_us()));
   return Response{.status = 204};
 }
 
@@ -289,28 +262,132 @@ Result<Response> list_run_artifacts(const Api& api, const Request& request) {
 
 }  // namespace
 
-void add_artifact_routes(Router& router, const Api& api) {
-  const auto add = [&](Method method, std::string pattern, RouteOptions options,
-                       Result<Response> (*handler)(const Api&, const Request&)) {
-    router.add(method, std::move(pattern), options,
-               [&api, handler](const Request& request) { return handler(api, request); });
-  };
+namespace {
+
+void name_artifact_shapes(Routes& routes) {
+  routes.name("ArtifactFacts", R"({
+    name: string,
+    type: string,
+    description: string,
+    version_count: integer,
+    latest: string,
+    size: integer,
+    created_us: time,
+    last_us: time,
+  })");
+  routes.name("ArtifactFile", R"(RunFile & {
+    reference?: string,  // a URI: the bytes stay there
+  })");
+  routes.name("ArtifactVersion", R"({
+    project: string,
+    name: string,
+    type: string,
+    version: string,
+    aliases: string[],
+    digest: string,
+    description: string,
+    metadata: {*: any},
+    size: integer,
+    file_count: integer,
+    created_us: time,
+    made_by: RunRef | null,
+    files?: ArtifactFile[],  // of one version that was asked for
+    used_by?: RunRef[],
+  })");
+  routes.name("ArtifactLink", R"({
+    version: string,
+    aliases: string[],
+    source: {project: string, name: string, version: string},
+  })");
+  routes.name("VersionsAnswer", R"({
+    versions: ArtifactVersion[],
+    links: ArtifactLink[],  // of a collection: what is linked into it, newest first
+  })");
+  routes.name("LineageNode", R"({
+    id: string,
+    kind: 'run' | 'artifact',
+    label: string,
+    project: string,
+    run?: string,
+    state?: string,  // of a run; 'deleted' where it is gone
+  })");
+  routes.name("Lineage", R"({
+    nodes: LineageNode[],
+    edges: {from: string, to: string}[],
+    cut: boolean,  // there is more than is told
+  })");
+  routes.name("RunArtifacts", "{made: ArtifactVersion[], used: ArtifactVersion[]}");
+}
+
+}  // namespace
+
+void add_artifact_routes(Routes& routes) {
+  name_artifact_shapes(routes);
   const std::string project = "/api/v1/artifacts/{project}";
   const std::string version = project + "/{name}/{version}";
+  const std::string alias = version + "/aliases/{alias}";
   const RouteOptions write = {.role = Role::Write};
-  add(Method::Get, project, {}, list_artifacts);
-  add(Method::Get, project + "/{name}", {}, list_versions);
-  add(Method::Post, project + "/{name}", {.role = Role::Write, .max_body_bytes = kMaxManifestBytes},
-      commit_version);
-  add(Method::Get, version, {}, get_artifact_version);
-  add(Method::Patch, version, write, patch_artifact_version);
-  add(Method::Delete, version, write, delete_artifact_version);
-  add(Method::Put, version + "/aliases/{alias}", write, put_artifact_alias);
-  add(Method::Delete, version + "/aliases/{alias}", write, delete_artifact_alias);
-  add(Method::Post, version + "/use", write, use_version);
-  add(Method::Get, version + "/lineage", {}, get_lineage);
-  add(Method::Get, version + "/files/{path...}", {}, get_artifact_file);
-  add(Method::Get, "/api/v1/runs/{project}/{id}/artifacts", {}, list_run_artifacts);
+  routes.add(Method::Get, project,
+             {.summary = "The artifacts of a project",
+              .query = "{type?: string = \"\"}",
+              .answer = "{artifacts: ArtifactFacts[]}"},
+             list_artifacts);
+  routes.add(Method::Get, project + "/{name}",
+             {.summary = "The versions of an artifact", .answer = "VersionsAnswer"}, list_versions);
+  routes.add(Method::Post, project + "/{name}",
+             {.summary = "Make a version of a list of files; where blobs are missing, nothing is "
+                         "made and they are named",
+              .options = {.role = Role::Write, .max_body_bytes = kMaxManifestBytes},
+              .body = R"({
+                type?: string = "dataset",
+                description?: string = "",
+                metadata?: {*: any},
+                aliases?: string[] = [],
+                files: {
+                  path: string,
+                  digest?: string = "",
+                  size?: integer(0..) = 0,
+                  reference?: string = "",  // a URI: the bytes stay there
+                }[],
+                run?: string,  // id of the run that made it
+              })",
+              .answer = "{version: ArtifactVersion | null, missing: string[], is_new: boolean}",
+              .statuses = {201, 200}},
+             commit_version);
+  routes.add(
+      Method::Get, version,
+      {.summary = "A version, by number or alias, with its files", .answer = "ArtifactVersion"},
+      get_artifact_version);
+  routes.add(Method::Patch, version,
+             {.summary = "Change its description or its metadata",
+              .options = write,
+              .body = "{metadata?: {*: any}, description?: string}",
+              .answer = "ArtifactVersion"},
+             patch_artifact_version);
+  routes.add(Method::Delete, version,
+             {.summary = "Remove a version and free what nothing else holds",
+              .options = write,
+              .answer = "{freed_bytes: integer}"},
+             delete_artifact_version);
+  routes.add(Method::Put, alias, {.summary = "Give it an alias; it moves", .options = write},
+             put_artifact_alias);
+  routes.add(Method::Delete, alias, {.summary = "Take an alias away", .options = write},
+             delete_artifact_alias);
+  routes.add(Method::Post, version + "/use",
+             {.summary = "Say that a run uses it", .options = write, .body = R"({
+                run: string,  // its id
+              })"},
+             use_version);
+  routes.add(Method::Get, version + "/lineage",
+             {.summary = "What it came from and what came of it", .answer = "Lineage"},
+             get_lineage);
+  routes.add(Method::Get, version + "/files/{path...}",
+             {.summary = "A file of it; 307 to its reference", .answer = "file"},
+             get_artifact_file);
+  routes.add(
+      Method::Get, "/api/v1/runs/{project}/{id}/artifacts",
+      {.summary = "The versions of artifacts that a run made and used", .answer = "RunArtifacts"},
+      list_run_artifacts);
 }
 
 }  // namespace kedge::server

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "server/api.h"
+#include "server/internal/routes.h"
 
 namespace kedge::server {
 namespace {
@@ -135,20 +135,35 @@ Result<Response> blob_response(const Api& api, const Request& request, const sto
   return response;
 }
 
-void add_file_routes(Router& router, const Api& api) {
-  const auto add = [&](Method method, std::string pattern, RouteOptions options,
-                       Result<Response> (*handler)(const Api&, const Request&)) {
-    router.add(method, std::move(pattern), options,
-               [&api, handler](const Request& request) { return handler(api, request); });
-  };
+void add_file_routes(Routes& routes) {
   const std::string files = "/api/v1/runs/{project}/{id}/files";
   const RouteOptions upload = {
       .role = Role::Write, .max_body_bytes = kMaxFileBytes, .is_spooled = true};
-  add(Method::Get, files, {}, list_files);
-  add(Method::Get, files + "/{path...}", {}, get_file);
-  add(Method::Put, files + "/{path...}", upload, put_file);
-  add(Method::Get, "/api/v1/blobs/{digest}", {}, get_blob);
-  add(Method::Put, "/api/v1/blobs/{digest}", upload, put_blob);
+  routes.name("RunFile", R"({
+    path: string,
+    size: integer,
+    digest: string,  // SHA-256
+  })");
+  routes.add(Method::Get, files, {.summary = "The files of a run", .answer = "{files: RunFile[]}"},
+             list_files);
+  routes.add(Method::Get, files + "/{path...}",
+             {.summary = "A file; Range and If-None-Match are heeded", .answer = "file"}, get_file);
+  routes.add(Method::Put, files + "/{path...}",
+             {.summary = "Store a file",
+              .options = upload,
+              .body = "file",
+              .answer = "RunFile",
+              .statuses = {201}},
+             put_file);
+  routes.add(Method::Get, "/api/v1/blobs/{digest}",
+             {.summary = "The bytes with this SHA-256", .answer = "file"}, get_blob);
+  routes.add(Method::Put, "/api/v1/blobs/{digest}",
+             {.summary = "Store bytes; they must have this SHA-256",
+              .options = upload,
+              .body = "file",
+              .answer = "{digest: string, size: integer}",
+              .statuses = {201}},
+             put_blob);
 }
 
 }  // namespace kedge::server

@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "server/api.h"
+#include "server/internal/routes.h"
 #include "store/groups.h"
 
 namespace kedge::server {
@@ -20,18 +20,17 @@ namespace {
 
 constexpr std::size_t kMaxGroups = 1000;
 constexpr std::size_t kMaxGroupFields = 200;
-constexpr std::int64_t kMaxGroupPoints = 2000;
 // Places of all groups together: an answer stays below 20 MB, before it is compressed.
 constexpr std::size_t kMaxPlaces = 200'000;
 constexpr double kUsPerSecond = 1e6;
 
-Result<std::vector<std::string>> parse_by(const nlohmann::json& json) {
-  auto by = KEDGE_TRY(find_texts(json, "group"));
-  if (!by || by->empty() || by->size() > store::kMaxOrderTerms) {
+Result<std::vector<std::string>> parse_by(const Input& input) {
+  auto by = input.at("group").get<std::vector<std::string>>();
+  if (by.empty() || by.size() > store::kMaxOrderTerms) {
     return fail(ErrorKind::Usage,
                 fmt::format("'group' must be a list of 1 to {} fields", store::kMaxOrderTerms));
   }
-  return *std::move(by);
+  return by;
 }
 
 nlohmann::json render_field_spread(const store::FieldSpread& field) {
@@ -49,17 +48,12 @@ nlohmann::json render_field_spread(const store::FieldSpread& field) {
   return json;
 }
 
-Result<Response> list_groups(const Api& api, const Request& request) {
-  const nlohmann::json json = KEDGE_TRY(parse_object(request));
-  KEDGE_TRY(check_names(
-      json, {"project", "filter", "order", "limit", "offset", "fields", "trash", "group"}));
-  store::GroupRequest wanted{
-      .search = KEDGE_TRY(parse_search(json, request.caller)),
-      .by = KEDGE_TRY(parse_by(json)),
-      .fields = KEDGE_TRY(find_texts(json, "fields")).value_or(std::vector<std::string>())};
-  if (wanted.search.limit > kMaxGroups || wanted.fields.size() > kMaxGroupFields) {
-    return fail(ErrorKind::Usage, fmt::format("at most {} groups and {} fields at once", kMaxGroups,
-                                              kMaxGroupFields));
+Result<Response> list_groups(const Api& api, const Request& request, const Input& input) {
+  store::GroupRequest wanted{.search = KEDGE_TRY(search_of(input, request.caller)),
+                             .by = KEDGE_TRY(parse_by(input)),
+                             .fields = input.at("fields")};
+  if (wanted.fields.size() > kMaxGroupFields) {
+    return fail(ErrorKind::Usage, fmt::format("at most {} fields at once", kMaxGroupFields));
   }
   const store::GroupAnswer answer = KEDGE_TRY(api.store.group_runs(wanted, api.now_us()));
   nlohmann::json groups = nlohmann::json::array();
@@ -79,49 +73,21 @@ Result<Response> list_groups(const Api& api, const Request& request) {
                              {"warnings", answer.warnings}}));
 }
 
-Result<std::vector<store::GroupValues>> parse_only(const nlohmann::json& json,
-                                                   std::size_t field_count) {
-  std::vector<store::GroupValues> only;
-  const auto list = json.find("only");
-  if (list == json.end() || list->is_null()) {
-    return only;
-  }
+Result<std::vector<store::GroupValues>> parse_only(const Input& list, std::size_t field_count) {
   const auto is_plain = [&](const nlohmann::json& values) {
     return values.is_array() && values.size() == field_count &&
            std::ranges::none_of(values, [](const auto& v) { return v.is_structured(); });
   };
-  if (!list->is_array() || list->size() > kMaxGroups || !std::ranges::all_of(*list, is_plain)) {
+  if (list.size() > kMaxGroups || !std::ranges::all_of(list, is_plain)) {
     return fail(ErrorKind::Usage,
                 fmt::format("'only' must be a list of at most {} groups, each a list of {} values",
                             kMaxGroups, field_count));
   }
-  for (const nlohmann::json& values : *list) {
+  std::vector<store::GroupValues> only;
+  for (const Input& values : list) {
     only.emplace_back(values.begin(), values.end());
   }
   return only;
-}
-
-Result<store::SeriesRequest> parse_group_curve(const nlohmann::json& json) {
-  store::SeriesRequest curve{.run = {}, .key = KEDGE_TRY(find_text(json, "key")).value_or("")};
-  const std::string kind = KEDGE_TRY(find_text(json, "kind")).value_or("metric");
-  if (curve.key.empty() || (kind != "metric" && kind != "system")) {
-    return fail(ErrorKind::Usage, "'key' names a metric, and 'kind' is metric or system");
-  }
-  curve.kind = kind == "system" ? store::MetricKind::System : store::MetricKind::Metric;
-  curve.x = KEDGE_TRY(find_text(json, "x")).value_or("step");
-  const std::int64_t points = KEDGE_TRY(find_integer(json, "points")).value_or(500);
-  if (points < 2 || points > kMaxGroupPoints) {
-    return fail(ErrorKind::Usage, fmt::format("points is 2 to {}", kMaxGroupPoints));
-  }
-  curve.points = static_cast<std::size_t>(points);
-  const double scale = curve.x == "time" ? kUsPerSecond : 1;  // the store counts in seconds
-  if (const auto from = KEDGE_TRY(find_number(json, "from"))) {
-    curve.from = *from / scale;
-  }
-  if (const auto to = KEDGE_TRY(find_number(json, "to"))) {
-    curve.to = *to / scale;
-  }
-  return curve;
 }
 
 template <typename Value>
@@ -151,15 +117,13 @@ void append_group_curve(std::string& text, const store::GroupCurve& curve, doubl
   text += '}';
 }
 
-Result<Response> read_group_curves(const Api& api, const Request& request) {
-  const nlohmann::json json = KEDGE_TRY(parse_object(request));
-  KEDGE_TRY(check_names(json, {"project", "filter", "trash", "limit", "group", "only", "key",
-                               "kind", "x", "points", "from", "to"}));
-  store::GroupCurvesRequest wanted{.search = KEDGE_TRY(parse_search(json, request.caller)),
-                                   .by = KEDGE_TRY(parse_by(json)),
+Result<Response> read_group_curves(const Api& api, const Request& request, const Input& input) {
+  store::GroupCurvesRequest wanted{.search = KEDGE_TRY(search_of(input, request.caller)),
+                                   .by = KEDGE_TRY(parse_by(input)),
                                    .only = {},
-                                   .curve = KEDGE_TRY(parse_group_curve(json))};
-  wanted.only = KEDGE_TRY(parse_only(json, wanted.by.size()));
+                                   .curve = curve_of(input)};
+  wanted.curve.key = input.at("key");
+  wanted.only = KEDGE_TRY(parse_only(input.at("only"), wanted.by.size()));
   if (wanted.search.limit * wanted.curve.points > kMaxPlaces) {
     return fail(ErrorKind::Usage,
                 fmt::format("{} groups of {} points are too many; {} points are allowed in all",
@@ -178,11 +142,70 @@ Result<Response> read_group_curves(const Api& api, const Request& request) {
 
 }  // namespace
 
-void add_group_routes(Router& router, const Api& api) {
-  router.add(Method::Post, "/api/v1/groups/runs", {.is_scoped = true, .is_compressed = true},
-             [&api](const Request& request) { return list_groups(api, request); });
-  router.add(Method::Post, "/api/v1/groups/series", {.is_scoped = true, .is_compressed = true},
-             [&api](const Request& request) { return read_group_curves(api, request); });
+void add_group_routes(Routes& routes) {
+  const RouteOptions options{.is_scoped = true, .is_compressed = true};
+  routes.name("GroupValue", "string | number | boolean | null");  // null: the runs have none
+  routes.name("FieldSpread", R"({
+    runs: integer,  // that have it
+    values: integer,  // different ones
+    value?: GroupValue,  // where there is only one
+    count?: integer,  // of numbers; this and the rest only where all are numbers
+    mean?: WireNumber,
+    sd?: WireNumber,  // n - 1
+    min?: WireNumber,
+    max?: WireNumber,
+  })");
+  routes.name("GroupFacts", R"({
+    values: GroupValue[],  // one for each field of group
+    runs: integer,
+    states: {*: integer},
+    fields: {*: FieldSpread},
+  })");
+  routes.name("GroupsAnswer", R"({
+    groups: GroupFacts[],
+    total: integer,  // groups
+    runs: integer,  // that match
+    warnings: string[],
+  })");
+  routes.name("WireGroupCurve", R"({
+    values: GroupValue[],
+    runs: integer,
+    curves: integer,  // of these runs, that have points in the range
+    binned: boolean,
+    sampled: boolean,
+    x: WireNumber[],
+    n: integer[],  // runs that count there
+    mean: WireNumber[],
+    sd: WireNumber[],
+    min: WireNumber[],
+    max: WireNumber[],
+  })");
+  routes.add(Method::Post, "/api/v1/groups/runs",
+             {.summary = "Runs in groups, each summed up over all its runs",
+              .options = options,
+              .body = R"(Search & {
+                group: string[],  // the fields that runs are grouped by
+                fields?: string[] = [],  // what to sum up of each group
+                limit?: integer(0..1000) = 100,  // groups
+              })",
+              .answer = "GroupsAnswer"},
+             list_groups);
+  routes.add(Method::Post, "/api/v1/groups/series",
+             {.summary = "One curve for each group of runs: mean, deviation and extremes over all "
+                         "its runs",
+              .options = options,
+              .body = R"(CurveRequest & {
+                project?: string = "",
+                filter?: string = "",  // docs/reference/query.md
+                trash?: boolean = false,
+                group: string[],  // the fields that runs are grouped by
+                only?: any[][] = [],  // just these groups, each by its values; else the largest
+                limit?: integer(0..1000) = 100,  // groups; limit times points is at most 200000
+                key: string(1..),
+                points?: integer(2..2000) = 500,  // places on the x axis
+              })",
+              .answer = "{groups: WireGroupCurve[], total: integer}"},
+             read_group_curves);
 }
 
 }  // namespace kedge::server

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "server/api.h"
 #include "server/ingest.h"
+#include "server/internal/routes.h"
 
 namespace kedge::server {
 namespace {
@@ -33,10 +33,7 @@ Response answer_of(const Result<store::IngestAnswer>& taken) {
 }
 
 Result<store::Frames> frames_of(const Request& request, std::string bytes) {
-  const std::int64_t from = KEDGE_TRY(request.query_number("from_seq", -1));
-  if (from < 0) {
-    return fail(ErrorKind::Usage, "from_seq is needed: the number of the first record sent");
-  }
+  const std::int64_t from = KEDGE_TRY(request.query_number("from_seq", 0));
   return store::Frames{.run = run_key(request),
                        .writer = request.parameter("writer"),
                        .from_seq = static_cast<std::uint64_t>(from),
@@ -45,10 +42,19 @@ Result<store::Frames> frames_of(const Request& request, std::string bytes) {
 
 }  // namespace
 
-void add_ingest_routes(Router& router, const Api& api) {
+void add_ingest_routes(Routes& routes) {
+  const Api& api = routes.api();
   const std::string run = "/api/v1/ingest/{project}/{id}";
-  router.add_quick(
-      Method::Post, run + "/{writer}", {.role = Role::Write, .max_body_bytes = kMaxFrameBytes},
+  routes.name("Source", "{next_seq: integer, offset: integer, digest: string}");
+  routes.add_quick(
+      Method::Post, run + "/{writer}",
+      {.summary = "Records of an event log (docs/formats/klog.md), each taken exactly once",
+       .options = {.role = Role::Write, .max_body_bytes = kMaxFrameBytes},
+       .query = R"({
+         from_seq: integer(0..),  // number of the first record sent
+       })",
+       .body = "file",
+       .answer = "Source"},
       [&api](Request&& request, const Answer& answer) {
         auto frames = frames_of(request, std::move(request.body));
         if (!frames) {
@@ -63,16 +69,28 @@ void add_ingest_routes(Router& router, const Api& api) {
         return answer_of(
             api.store.ingest(KEDGE_TRY(frames_of(request, request.body)), api.now_us()));
       });
-  router.add(
-      Method::Get, run + "/{writer}", {}, [&api](const Request& request) -> Result<Response> {
-        return json_response(render_source_state(
-            KEDGE_TRY(api.store.find_source(run_key(request), request.parameter("writer")))));
-      });
-  router.add(Method::Put, run, {.role = Role::Write, .max_body_bytes = kMaxFactsBytes},
-             [&api](const Request& request) -> Result<Response> {
-               const auto run = KEDGE_TRY(take_facts(
-                   api.store, run_key(request), KEDGE_TRY(parse_object(request)), api.now_us()));
-               return json_response(dump(store::render_run(run)));
+  routes.add(Method::Get, run + "/{writer}",
+             {.summary = "How far an event log has been taken in", .answer = "Source"},
+             [&api](const Request& request, const Input&) -> Result<Response> {
+               return json_response(render_source_state(KEDGE_TRY(
+                   api.store.find_source(run_key(request), request.parameter("writer")))));
+             });
+  routes.add(Method::Put, run,
+             {.summary = "What a run folder says of its run; also a sign of life",
+              .options = {.role = Role::Write, .max_body_bytes = kMaxFactsBytes},
+              .body = R"(RunPatch & {attempts?: {
+                number: integer(1..2147483647),
+                host?: string,
+                started_us?: time,
+                ended_us?: time,
+                state?: string,
+                from_step?: integer,
+                changes?: ConfigChange[],
+              }[]})",
+              .answer = "Run"},
+             [&api](const Request& request, const Input& input) -> Result<Response> {
+               return json_response(dump(store::render_run(
+                   KEDGE_TRY(take_facts(api.store, run_key(request), input, api.now_us())))));
              });
 }
 

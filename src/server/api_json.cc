@@ -1,12 +1,14 @@
 #include <cmath>
+#include <memory>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/log.h"
-#include "core/nearest.h"
 #include "server/api.h"
+#include "server/internal/routes.h"
 #include "store/json_text.h"
 
 namespace kedge::server {
@@ -34,11 +36,6 @@ bool is_too_deep(std::string_view text) {
     }
   }
   return false;
-}
-
-Error wrong_type(const char* name, std::string_view wanted, const nlohmann::json& value) {
-  return {ErrorKind::Usage,
-          fmt::format("'{}' must be {}, not {}", name, wanted, value.type_name())};
 }
 
 }  // namespace
@@ -74,68 +71,6 @@ store::RunKey run_key(const Request& request) {
   return {request.parameter("project"), request.parameter("id")};
 }
 
-Result<std::optional<std::string>> find_text(const nlohmann::json& json, const char* name) {
-  const auto found = json.find(name);
-  if (found == json.end() || found->is_null()) {
-    return std::nullopt;
-  }
-  if (!found->is_string()) {
-    return std::unexpected(wrong_type(name, "a text", *found));
-  }
-  return found->get<std::string>();
-}
-
-Result<std::optional<double>> find_number(const nlohmann::json& json, const char* name) {
-  const auto found = json.find(name);
-  if (found == json.end() || found->is_null()) {
-    return std::nullopt;
-  }
-  if (!found->is_number()) {
-    return std::unexpected(wrong_type(name, "a number", *found));
-  }
-  return found->get<double>();
-}
-
-Result<std::optional<std::int64_t>> find_integer(const nlohmann::json& json, const char* name) {
-  const auto found = json.find(name);
-  if (found == json.end() || found->is_null()) {
-    return std::nullopt;
-  }
-  if (!found->is_number_integer()) {
-    return std::unexpected(wrong_type(name, "a whole number", *found));
-  }
-  return found->get<std::int64_t>();
-}
-
-Result<std::optional<std::vector<std::string>>> find_texts(const nlohmann::json& json,
-                                                           const char* name) {
-  const auto found = json.find(name);
-  if (found == json.end() || found->is_null()) {
-    return std::nullopt;
-  }
-  if (!found->is_array()) {
-    return std::unexpected(wrong_type(name, "a list of texts", *found));
-  }
-  std::vector<std::string> texts;
-  for (const nlohmann::json& text : *found) {
-    if (!text.is_string()) {
-      return std::unexpected(wrong_type(name, "a list of texts", text));
-    }
-    texts.push_back(text.get<std::string>());
-  }
-  return texts;
-}
-
-Result<void> check_names(const nlohmann::json& json, std::initializer_list<const char*> names) {
-  const std::vector<std::string> known(names.begin(), names.end());
-  for (const auto& [name, value] : json.items()) {
-    if (std::ranges::find(known, name) == known.end()) {
-      return std::unexpected(unknown_name("field", name, known));
-    }
-  }
-  return {};
-}
-
 void append_number(std::string& out, double value) {
   if (std::isfinite(value)) {
     fmt::format_to(std::back_inserter(out), "{}", value);
@@ -161,21 +96,26 @@ void Api::audit(const Request& request, std::string_view what, const std::string
 }
 
 void add_api_routes(Router& router, const Api& api) {
-  add_health_routes(router);
-  add_log_routes(router, api);
-  add_ingest_routes(router, api);
-  add_series_routes(router, api);
-  add_group_routes(router, api);
-  add_project_routes(router, api);
-  add_run_routes(router, api);
-  add_record_routes(router, api);
-  add_file_routes(router, api);
-  add_artifact_routes(router, api);
-  add_model_routes(router, api);
-  add_view_routes(router, api);
-  add_event_routes(router, api);
-  add_user_routes(router, api);
-  add_sweep_routes(router, api);
+  Routes routes(router, api);
+  const auto described = std::make_shared<std::string>();
+  routes.add(Method::Get, "/api/v1/openapi.json",
+             {.summary = "This description", .options = {.role = Role::None}, .answer = "any"},
+             [described](const Request&, const Input&) { return json_response(*described); });
+  add_log_routes(routes);
+  add_ingest_routes(routes);
+  add_series_routes(routes);
+  add_run_routes(routes);
+  add_group_routes(routes);
+  add_project_routes(routes);
+  add_record_routes(routes);
+  add_file_routes(routes);
+  add_artifact_routes(routes);
+  add_model_routes(routes);
+  add_view_routes(routes);
+  add_event_routes(routes);
+  add_user_routes(routes);
+  add_sweep_routes(routes);
+  *described = routes.openapi();
 }
 
 }  // namespace kedge::server

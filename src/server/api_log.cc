@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "server/api.h"
+#include "server/internal/routes.h"
 #include "server/log_body.h"
 
 namespace kedge::server {
@@ -17,7 +17,8 @@ Response accepted(const Result<std::uint64_t>& count) {
 
 }  // namespace
 
-void add_log_routes(Router& router, const Api& api) {
+void add_log_routes(Routes& routes) {
+  const Api& api = routes.api();
   const auto quick = [&api](Request&& request, const Answer& answer) {
     auto points = parse_log(request.body);
     if (!points) {
@@ -31,8 +32,24 @@ void add_log_routes(Router& router, const Api& api) {
     auto points = KEDGE_TRY(parse_log(request.body));
     return accepted(api.store.log(run_key(request), std::move(points), api.now_us()));
   };
-  router.add_quick(Method::Post, "/api/v1/runs/{project}/{id}/log",
-                   {.role = Role::Write, .max_body_bytes = kMaxLogBytes}, quick, large);
+  routes.add_quick(Method::Post, "/api/v1/runs/{project}/{id}/log",
+                   {.summary = "Log values: points, or those of one step",
+                    .options = {.role = Role::Write, .max_body_bytes = kMaxLogBytes},
+                    .body = R"({
+                      points?: {
+                        key: string,
+                        step: integer,
+                        value: WireNumber | boolean,
+                        time_us?: time,
+                        kind?: 'metric' | 'system',
+                      }[],
+                      epoch?: number,
+                      step?: integer,  // of values, which need it
+                      time_us?: time,
+                      values?: {*: WireNumber | boolean},
+                    })",
+                    .answer = "{accepted: integer}"},
+                   quick, large);
 }
 
 }  // namespace kedge::server

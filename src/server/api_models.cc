@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "server/api.h"
+#include "server/internal/routes.h"
 
 namespace kedge::server {
 namespace {
@@ -56,23 +56,14 @@ std::string version_name(const std::string& model, std::int64_t version) {
 
 using Tags = std::map<std::string, std::string>;
 
-// Texts; null removes a tag.
-Result<std::pair<Tags, std::vector<std::string>>> parse_tags(const nlohmann::json& json) {
+// Those to set, and those to remove.
+std::pair<Tags, std::vector<std::string>> tags_of(const Input& input) {
   std::pair<Tags, std::vector<std::string>> tags;
-  const auto found = json.find("tags");
-  if (found == json.end()) {
-    return tags;
-  }
-  if (!found->is_object()) {
-    return fail(ErrorKind::Usage, "'tags' must be an object of texts");
-  }
-  for (const auto& [name, value] : found->items()) {
+  for (const auto& [name, value] : input.value("tags", Input::object()).items()) {
     if (value.is_null()) {
       tags.second.push_back(name);
-    } else if (value.is_string()) {
-      tags.first[name] = value.get<std::string>();
     } else {
-      return fail(ErrorKind::Usage, fmt::format("the tag '{}' must be a text", name));
+      tags.first[name] = value.get<std::string>();
     }
   }
   return tags;
@@ -101,13 +92,11 @@ Result<Response> get_model(const Api& api, const Request& request) {
   return json_response(dump(render_model(KEDGE_TRY(api.models.find(request.parameter("model"))))));
 }
 
-Result<Response> create_model(const Api& api, const Request& request) {
-  const nlohmann::json json = KEDGE_TRY(parse_object(request));
-  KEDGE_TRY(check_names(json, {"name", "description", "tags"}));
+Result<Response> create_model(const Api& api, const Request& request, const Input& input) {
   store::RegisteredModel model;
-  model.name = KEDGE_TRY(find_text(json, "name")).value_or("");
-  model.description = KEDGE_TRY(find_text(json, "description")).value_or("");
-  model.tags = KEDGE_TRY(parse_tags(json)).first;
+  model.name = input.at("name");
+  model.description = input.at("description");
+  model.tags = tags_of(input).first;
   if (api.models.find(model.name)) {
     return error_response(409, fmt::format("there is a model '{}' already", model.name));
   }
@@ -116,26 +105,24 @@ Result<Response> create_model(const Api& api, const Request& request) {
   return json_response(dump(render_model(KEDGE_TRY(api.models.find(model.name)))), 201);
 }
 
-Result<store::ModelPatch> parse_model_patch(const nlohmann::json& json) {
-  auto [tags, removed] = KEDGE_TRY(parse_tags(json));
+store::ModelPatch patch_of(const Input& input) {
+  auto [tags, removed] = tags_of(input);
   store::ModelPatch patch;
-  patch.description = KEDGE_TRY(find_text(json, "description"));
-  patch.stage = KEDGE_TRY(find_text(json, "stage"));
+  patch.description = find<std::string>(input, "description");
+  patch.stage = find<std::string>(input, "stage");
   patch.tags = std::move(tags);
   patch.removed_tags = std::move(removed);
   return patch;
 }
 
-Result<Response> patch_model(const Api& api, const Request& request) {
-  const nlohmann::json json = KEDGE_TRY(parse_object(request));
-  KEDGE_TRY(check_names(json, {"name", "description", "tags"}));
+Result<Response> patch_model(const Api& api, const Request& request, const Input& input) {
   std::string name = request.parameter("model");
-  KEDGE_TRY(api.models.patch(name, KEDGE_TRY(parse_model_patch(json)), api.now_us()));
-  if (const auto other = KEDGE_TRY(find_text(json, "name")); other && *other != name) {
+  KEDGE_TRY(api.models.patch(name, patch_of(input), api.now_us()));
+  if (const auto other = find<std::string>(input, "name"); other && *other != name) {
     KEDGE_TRY(api.models.rename(name, *other, api.now_us()));
     name = *other;
   }
-  api.audit(request, "model.change", request.parameter("model"), json);
+  api.audit(request, "model.change", request.parameter("model"), input);
   return json_response(dump(render_model(KEDGE_TRY(api.models.find(name)))));
 }
 
@@ -145,15 +132,13 @@ Result<Response> delete_model(const Api& api, const Request& request) {
   return Response{.status = 204};
 }
 
-Result<Response> add_version(const Api& api, const Request& request) {
-  const nlohmann::json json = KEDGE_TRY(parse_object(request));
-  KEDGE_TRY(check_names(json, {"source", "run_id", "description", "tags"}));
+Result<Response> add_version(const Api& api, const Request& request, const Input& input) {
   store::ModelVersion draft;
   draft.model = request.parameter("model");
-  draft.source = KEDGE_TRY(find_text(json, "source")).value_or("");
-  draft.run_id = KEDGE_TRY(find_text(json, "run_id")).value_or("");
-  draft.description = KEDGE_TRY(find_text(json, "description")).value_or("");
-  draft.tags = KEDGE_TRY(parse_tags(json)).first;
+  draft.source = input.at("source");
+  draft.run_id = input.at("run_id");
+  draft.description = input.at("description");
+  draft.tags = tags_of(input).first;
   draft.user = request.caller.name;
   const auto version = KEDGE_TRY(api.models.add_version(draft, api.now_us()));
   api.audit(request, "model.add_version", version_name(draft.model, version.version),
@@ -166,13 +151,11 @@ Result<Response> get_model_version(const Api& api, const Request& request) {
       api.models.find_version(request.parameter("model"), KEDGE_TRY(version_of(request)))))));
 }
 
-Result<Response> patch_model_version(const Api& api, const Request& request) {
-  const nlohmann::json json = KEDGE_TRY(parse_object(request));
-  KEDGE_TRY(check_names(json, {"description", "tags", "stage"}));
+Result<Response> patch_model_version(const Api& api, const Request& request, const Input& input) {
   KEDGE_TRY(api.models.patch_version(request.parameter("model"), KEDGE_TRY(version_of(request)),
-                                     KEDGE_TRY(parse_model_patch(json)), api.now_us()));
+                                     patch_of(input), api.now_us()));
   api.audit(request, "model.change_version",
-            version_name(request.parameter("model"), KEDGE_TRY(version_of(request))), json);
+            version_name(request.parameter("model"), KEDGE_TRY(version_of(request))), input);
   return get_model_version(api, request);
 }
 
@@ -183,15 +166,10 @@ Result<Response> delete_model_version(const Api& api, const Request& request) {
   return Response{.status = 204};
 }
 
-Result<Response> put_model_alias(const Api& api, const Request& request) {
-  const nlohmann::json json = KEDGE_TRY(parse_object(request));
-  KEDGE_TRY(check_names(json, {"version"}));
-  const auto version = KEDGE_TRY(find_integer(json, "version"));
-  if (!version) {
-    return fail(ErrorKind::Usage, "'version' is needed");
-  }
-  KEDGE_TRY(api.models.set_alias(request.parameter("model"), request.parameter("alias"), *version));
-  api.audit(request, "model.alias", version_name(request.parameter("model"), *version),
+Result<Response> put_model_alias(const Api& api, const Request& request, const Input& input) {
+  const std::int64_t version = input.at("version");
+  KEDGE_TRY(api.models.set_alias(request.parameter("model"), request.parameter("alias"), version));
+  api.audit(request, "model.alias", version_name(request.parameter("model"), version),
             {{"alias", request.parameter("alias")}});
   return Response{.status = 204};
 }
@@ -205,27 +183,83 @@ Result<Response> delete_model_alias(const Api& api, const Request& request) {
 
 }  // namespace
 
-void add_model_routes(Router& router, const Api& api) {
-  const auto add = [&](Method method, std::string pattern, RouteOptions options,
-                       Result<Response> (*handler)(const Api&, const Request&)) {
-    router.add(method, std::move(pattern), options,
-               [&api, handler](const Request& request) { return handler(api, request); });
-  };
+void add_model_routes(Routes& routes) {
   const std::string model = "/api/v1/models/{model}";
   const std::string version = model + "/versions/{version}";
   const std::string alias = model + "/aliases/{alias}";
   const RouteOptions write = {.role = Role::Write};
-  add(Method::Get, "/api/v1/models", {}, list_models);
-  add(Method::Post, "/api/v1/models", write, create_model);
-  add(Method::Get, model, {}, get_model);
-  add(Method::Patch, model, write, patch_model);
-  add(Method::Delete, model, write, delete_model);
-  add(Method::Post, model + "/versions", write, add_version);
-  add(Method::Get, version, {}, get_model_version);
-  add(Method::Patch, version, write, patch_model_version);
-  add(Method::Delete, version, write, delete_model_version);
-  add(Method::Put, alias, write, put_model_alias);
-  add(Method::Delete, alias, write, delete_model_alias);
+  routes.name("ModelVersion", R"({
+    version: integer,
+    stage: string,
+    aliases: string[],
+    source: {project: string, artifact: string, version: string} | null,  // where it is an artifact
+    source_uri: string,
+    run_id: string,
+    description: string,
+    tags: {*: string},
+    user: string,
+    created_us: time,
+    changed_us: time,
+  })");
+  routes.name("Model", R"({
+    name: string,
+    description: string,
+    tags: {*: string},
+    aliases: {*: integer},
+    created_us: time,
+    changed_us: time,
+    versions: ModelVersion[],
+  })");
+  routes.name("ModelPatch", R"({
+    description?: string,
+    tags?: {*: string | null},  // merged: null removes one
+  })");
+  routes.add(Method::Get, "/api/v1/models",
+             {.summary = "The registered models", .answer = "{models: Model[]}"}, list_models);
+  routes.add(Method::Post, "/api/v1/models",
+             {.summary = "Register a model",
+              .options = write,
+              .body = "ModelPatch & {name: string, description?: string = \"\"}",
+              .answer = "Model",
+              .statuses = {201}},
+             create_model);
+  routes.add(Method::Get, model, {.summary = "A model with its versions", .answer = "Model"},
+             get_model);
+  routes.add(Method::Patch, model,
+             {.summary = "Change or rename a model",
+              .options = write,
+              .body = "ModelPatch & {name?: string}",
+              .answer = "Model"},
+             patch_model);
+  routes.add(Method::Delete, model, {.summary = "Remove a model", .options = write}, delete_model);
+  routes.add(Method::Post, model + "/versions",
+             {.summary = "Add a version",
+              .options = write,
+              .body = R"(ModelPatch & {
+                source?: string = "",  // "artifact:project/name:v3", or any address
+                run_id?: string = "",
+                description?: string = "",
+              })",
+              .answer = "ModelVersion",
+              .statuses = {201}},
+             add_version);
+  routes.add(Method::Get, version, {.summary = "A version", .answer = "ModelVersion"},
+             get_model_version);
+  routes.add(Method::Patch, version,
+             {.summary = "Change a version",
+              .options = write,
+              .body = "ModelPatch & {stage?: string}",
+              .answer = "ModelVersion"},
+             patch_model_version);
+  routes.add(Method::Delete, version, {.summary = "Remove a version", .options = write},
+             delete_model_version);
+  routes.add(Method::Put, alias,
+             {.summary = "Give a version an alias; it moves",
+              .options = write,
+              .body = "{version: integer}"},
+             put_model_alias);
+  routes.add(Method::Delete, alias, {.summary = "Take an alias away", .options = write},
+             delete_model_alias);
 }
 
 }  // namespace kedge::server

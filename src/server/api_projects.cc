@@ -5,12 +5,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "server/api.h"
+#include "server/internal/routes.h"
 
 namespace kedge::server {
 namespace {
-
-constexpr std::int64_t kMaxFields = 100'000;
 
 nlohmann::json render_project(const store::Project& project) {
   return {{"id", project.id},
@@ -47,45 +45,25 @@ Result<Response> list_projects(const Api& api, const Request& request) {
   return json_response(dump({{"projects", std::move(list)}}));
 }
 
-Result<store::ProjectPatch> parse_project_patch(const nlohmann::json& json, std::int64_t now_us) {
-  KEDGE_TRY(check_names(json, {"name", "labels", "trash"}));
-  store::ProjectPatch patch;
-  patch.name = KEDGE_TRY(find_text(json, "name"));
-  if (const auto trash = json.find("trash"); trash != json.end()) {
-    if (!trash->is_boolean()) {
-      return fail(ErrorKind::Usage, "'trash' must be true or false");
-    }
-    patch.deleted_us = trash->get<bool>() ? now_us : 0;
-  }
-  const auto labels = json.find("labels");
-  if (labels == json.end()) {
-    return patch;
-  }
-  const auto is_text = [](const nlohmann::json& item) {
-    return item.is_string() || item.is_null();
-  };
-  if (!labels->is_object() || !std::ranges::all_of(*labels, is_text)) {
-    return fail(ErrorKind::Usage, "'labels' must be an object of texts");
-  }
-  for (const auto& [name, text] : labels->items()) {
-    patch.labels[name] = text.is_null() ? std::nullopt : std::optional(text.get<std::string>());
-  }
-  return patch;
-}
-
-Result<Response> patch_project(const Api& api, const Request& request) {
+Result<Response> patch_project(const Api& api, const Request& request, const Input& input) {
   const std::string& name = request.parameter("project");
   const auto project = api.store.find_project(name);
   if (!project) {
     return fail(ErrorKind::NotFound, fmt::format("there is no project '{}'", name));
   }
-  const nlohmann::json json = KEDGE_TRY(parse_object(request));
-  const store::ProjectPatch patch = KEDGE_TRY(parse_project_patch(json, api.now_us()));
+  store::ProjectPatch patch;
+  patch.name = find<std::string>(input, "name");
+  if (const auto is_trash = find<bool>(input, "trash")) {
+    patch.deleted_us = *is_trash ? api.now_us() : 0;
+  }
+  for (const auto& [label, text] : input.value("labels", Input::object()).items()) {
+    patch.labels[label] = text.is_null() ? std::nullopt : std::optional(text.get<std::string>());
+  }
   const auto changed = KEDGE_TRY(api.store.patch_project(project->id, patch, api.now_us()));
   if (changed.name != name) {
     api.access.rename_project(name, changed.name);
   }
-  api.audit(request, "project.change", name, json);
+  api.audit(request, "project.change", name, input);
   return json_response(dump(render_project(changed)));
 }
 
@@ -103,12 +81,8 @@ nlohmann::json render_fields(const std::vector<store::FieldFacts>& fields, std::
   return {{"names", std::move(list)}, {"total", fields.size()}};
 }
 
-Result<Response> list_fields(const Api& api, const Request& request) {
-  const std::int64_t limit = KEDGE_TRY(request.query_number("limit", 1000));
-  if (limit < 0 || limit > kMaxFields) {
-    return fail(ErrorKind::Usage, fmt::format("limit is 0 to {}", kMaxFields));
-  }
-  const auto most = static_cast<std::size_t>(limit);
+Result<Response> list_fields(const Api& api, const Request& request, const Input& input) {
+  const std::size_t most = input.at("limit");
   const store::ProjectFields fields = api.store.list_fields(request.parameter("project"));
   return json_response(dump({{"run_count", fields.run_count},
                              {"config", render_fields(fields.config, most, true)},
@@ -119,13 +93,58 @@ Result<Response> list_fields(const Api& api, const Request& request) {
 
 }  // namespace
 
-void add_project_routes(Router& router, const Api& api) {
-  router.add(Method::Get, "/api/v1/projects", {.is_scoped = true},
-             [&api](const Request& request) { return list_projects(api, request); });
-  router.add(Method::Patch, "/api/v1/projects/{project}", {.role = Role::Write},
-             [&api](const Request& request) { return patch_project(api, request); });
-  router.add(Method::Get, "/api/v1/projects/{project}/fields", {.is_compressed = true},
-             [&api](const Request& request) { return list_fields(api, request); });
+void add_project_routes(Routes& routes) {
+  routes.name("Project", R"({
+    id: integer,  // a number that stays when the name changes; MLflow's experiment_id
+    name: string,
+    run_count: integer,
+    running_count: integer,
+    last_us: time,
+    labels: {*: string},
+  })");
+  routes.name("NameCount", R"({
+    name: string,
+    run_count: integer,  // how many runs have it
+  })");
+  routes.name("ConfigCount", R"(NameCount & {
+    value_count: integer,  // different values
+    values: any[],  // all of them, where they are few and short; else none
+  })");
+  routes.name("NameCounts", R"({
+    names: NameCount[],
+    total: integer,  // also those beyond the limit
+  })");
+  routes.name("FieldsAnswer", R"({
+    run_count: integer,
+    config: {names: ConfigCount[], total: integer},
+    metrics: NameCounts,
+    tags: NameCounts,
+    labels: NameCounts,
+  })");
+  routes.add(Method::Get, "/api/v1/projects",
+             {.summary = "The projects there are",
+              .options = {.is_scoped = true},
+              .answer = "{projects: Project[]}"},
+             list_projects);
+  routes.add(Method::Patch, "/api/v1/projects/{project}",
+             {.summary = "Rename a project, change its labels, put it and its runs into the trash "
+                         "or take them out",
+              .options = {.role = Role::Write},
+              .body = R"({
+                name?: string,
+                labels?: {*: string | null},  // merged: null removes one
+                trash?: boolean,
+              })",
+              .answer = "Project"},
+             patch_project);
+  routes.add(Method::Get, "/api/v1/projects/{project}/fields",
+             {.summary = "The names that a project's runs have, the most frequent first",
+              .options = {.is_compressed = true},
+              .query = R"({
+                limit?: integer(0..100000) = 1000,  // at most so many of each kind
+              })",
+              .answer = "FieldsAnswer"},
+             list_fields);
 }
 
 }  // namespace kedge::server

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "server/api.h"
+#include "server/internal/routes.h"
 #include "server/trash.h"
 
 namespace kedge::server {
@@ -18,12 +18,9 @@ std::string name_of_run(const store::RunKey& key) {
   return fmt::format("{}/{}", key.project, key.id);
 }
 
-Result<Response> search_runs(const Api& api, const Request& request) {
-  const nlohmann::json json = KEDGE_TRY(parse_object(request));
-  KEDGE_TRY(
-      check_names(json, {"project", "filter", "order", "limit", "offset", "fields", "trash"}));
-  store::Search search = KEDGE_TRY(parse_search(json, request.caller));
-  search.fields = KEDGE_TRY(find_texts(json, "fields"));
+Result<Response> search_runs(const Api& api, const Request& request, const Input& input) {
+  store::Search search = KEDGE_TRY(search_of(input, request.caller));
+  search.fields = find<std::vector<std::string>>(input, "fields");
   const store::SearchText answer = KEDGE_TRY(api.store.search_text(search, api.now_us()));
   const std::string days =
       search.shown == store::Shown::Trash ? fmt::format(",\"trash_days\":{}", api.trash_days) : "";
@@ -69,12 +66,11 @@ Result<Response> get_run(const Api& api, const Request& request) {
   return json_response(dump(json));
 }
 
-Result<Response> create_run(const Api& api, const Request& request) {
-  nlohmann::json json =
-      request.body.empty() ? nlohmann::json::object() : KEDGE_TRY(parse_object(request));
-  const std::string id = KEDGE_TRY(find_text(json, "id")).value_or("");
-  json.erase("id");
-  store::RunPatch patch = KEDGE_TRY(store::parse_patch(json));
+Result<Response> create_run(const Api& api, const Request& request, const Input& input) {
+  Input wanted = input;
+  const std::string id = wanted.at("id");
+  wanted.erase("id");
+  store::RunPatch patch = KEDGE_TRY(store::parse_patch(wanted));
   if (!patch.user && !request.caller.name.empty()) {
     patch.user = request.caller.name;
   }
@@ -93,18 +89,17 @@ std::vector<std::string> names_of(const nlohmann::json& object) {
   return names;
 }
 
-Result<Response> patch_run(const Api& api, const Request& request) {
-  const nlohmann::json json = KEDGE_TRY(parse_object(request));
-  const store::RunPatch patch = KEDGE_TRY(store::parse_patch(json));
+Result<Response> patch_run(const Api& api, const Request& request, const Input& input) {
+  const store::RunPatch patch = KEDGE_TRY(store::parse_patch(input));
   const auto run = KEDGE_TRY(api.store.patch_run(run_key(request), patch, api.now_us()));
-  api.audit(request, "run.change", name_of_run(run_key(request)), {{"fields", names_of(json)}});
+  api.audit(request, "run.change", name_of_run(run_key(request)), {{"fields", names_of(input)}});
   return json_response(dump(store::render_run(run)));
 }
 
 // Into the trash; with for_good=1 away at once.
-Result<Response> delete_run(const Api& api, const Request& request) {
+Result<Response> delete_run(const Api& api, const Request& request, const Input& input) {
   const store::RunKey key = run_key(request);
-  const bool is_for_good = request.query_value("for_good") == "1";
+  const bool is_for_good = input.at("for_good") == 1;
   if (is_for_good) {
     KEDGE_TRY(remove_run(api, key));
   } else {
@@ -143,21 +138,125 @@ Result<Response> beat(const Api& api, const Request& request) {
 
 }  // namespace
 
-void add_run_routes(Router& router, const Api& api) {
-  const auto add = [&](Method method, std::string pattern, RouteOptions options,
-                       Result<Response> (*handler)(const Api&, const Request&)) {
-    router.add(method, std::move(pattern), options,
-               [&api, handler](const Request& request) { return handler(api, request); });
-  };
+namespace {
+
+void name_run_shapes(Routes& routes) {
+  routes.name(
+      "RunState",
+      "'running' | 'finished' | 'failed' | 'crashed' | 'preempted' | 'pending' | 'stopped'");
+  routes.name("MetricSummary", R"({
+    last: any,  // a number, or what was set by hand
+    min?: WireNumber,
+    max?: WireNumber,
+    last_step?: integer,
+    count?: integer,
+  })");
+  routes.name("Run", R"({
+    project: string,
+    id: string,
+    name: string,
+    state: RunState,
+    created_us: time,
+    ended_us: time | null,
+    heartbeat_us: time,
+    user: string,
+    host: string,
+    group: string,
+    job_type: string,
+    notes: string,
+    tags: string[],
+    source: string,  // kedge, wandb, mlflow
+    attempt: integer,
+    last_step: integer | null,
+    parent: string,
+    sweep: string,
+    deleted_us: time | null,  // since when it is in the trash
+    config: {*: any},  // flat names ("optimizer.lr") where a search named its fields
+    labels: {*: string},  // texts by name: what MLflow calls tags
+    summary: {*: MetricSummary},
+    environment?: {*: any},  // of one run that was asked for
+  })");
+  routes.name("RunPatch", R"({
+    name?: string,
+    state?: RunState | 'interrupted' | 'killed',  // the last two: as run folders have it
+    created_us?: time,
+    ended_us?: time,
+    user?: string,
+    host?: string,
+    group?: string,
+    job_type?: string,
+    notes?: string,
+    tags?: string[],
+    source?: string,
+    parent?: string,
+    sweep?: string,
+    config_hash?: string,
+    config?: {*: any},  // merged, as RFC 7396 says
+    summary?: {*: any},  // merged
+    labels?: {*: string | null},  // merged: null removes one
+    deleted_us?: time,  // not 0: in the trash
+    environment?: {*: any},
+  })");
+  routes.name("ConfigChange", "{key: string, before: any, after: any}");
+  routes.name("Attempt", R"({
+    number: integer,
+    host: string,
+    started_us: time,
+    ended_us: time,
+    state: string,
+    from_step: integer | null,
+    changes: ConfigChange[],
+  })");
+  routes.name("SearchAnswer", R"({
+    runs: Run[],
+    total: integer,
+    warnings: string[],  // names in the filter that no run has, with the nearest one
+    trash_days?: integer,  // of runs in the trash: how long they can be restored
+  })");
+}
+
+}  // namespace
+
+void add_run_routes(Routes& routes) {
+  name_run_shapes(routes);
+  routes.name("Search", kSearchShape);
   const std::string run = "/api/v1/runs/{project}/{id}";
-  add(Method::Post, "/api/v1/runs/search", {.is_scoped = true, .is_compressed = true}, search_runs);
-  add(Method::Post, "/api/v1/runs/{project}",
-      {.role = Role::Write, .max_body_bytes = kMaxConfigBytes}, create_run);
-  add(Method::Get, run, {.is_compressed = true}, get_run);
-  add(Method::Patch, run, {.role = Role::Write, .max_body_bytes = kMaxConfigBytes}, patch_run);
-  add(Method::Delete, run, {.role = Role::Write}, delete_run);
-  add(Method::Get, run + "/attempts", {}, list_attempts);
-  add(Method::Post, run + "/heartbeat", {.role = Role::Write}, beat);
+  const RouteOptions change = {.role = Role::Write, .max_body_bytes = kMaxConfigBytes};
+  routes.add(Method::Post, "/api/v1/runs/search",
+             {.summary = "Runs that match a filter, in an order, a page at a time",
+              .options = {.is_scoped = true, .is_compressed = true},
+              .body = R"(Search & {
+                fields?: string[],  // config and summary hold only these, under flat names
+              })",
+              .answer = "SearchAnswer"},
+             search_runs);
+  routes.add(Method::Post, "/api/v1/runs/{project}",
+             {.summary = "Make a run; one that exists is given as it is, with 200",
+              .options = change,
+              .body = "RunPatch & {id?: string = \"\"}",
+              .answer = "Run",
+              .statuses = {201, 200}},
+             create_run);
+  routes.add(Method::Get, run,
+             {.summary = "All of a run", .options = {.is_compressed = true}, .answer = "Run"},
+             get_run);
+  routes.add(Method::Patch, run,
+             {.summary = "Change a run", .options = change, .body = "RunPatch", .answer = "Run"},
+             patch_run);
+  routes.add(Method::Delete, run,
+             {.summary = "Put a run into the trash, or remove it and all it logged for good",
+              .options = {.role = Role::Write},
+              .query = R"({
+                for_good?: integer(0..1) = 0,  // 1: remove it now
+              })"},
+             delete_run);
+  routes.add(Method::Get, run + "/attempts",
+             {.summary = "The attempts of a run", .answer = "{attempts: Attempt[]}"},
+             list_attempts);
+  routes.add(Method::Post, run + "/heartbeat",
+             {.summary = "A sign of life; a crashed run is running again",
+              .options = {.role = Role::Write}},
+             beat);
 }
 
 }  // namespace kedge::server

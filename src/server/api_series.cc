@@ -4,84 +4,47 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "server/api.h"
 #include "server/history_text.h"
+#include "server/internal/routes.h"
 
 namespace kedge::server {
 namespace {
 
+store::MetricKind kind_of(const Input& input) {
+  return input.at("kind") == "system" ? store::MetricKind::System : store::MetricKind::Metric;
+}
+
 constexpr std::size_t kMaxSeries = 20'000;
-constexpr std::int64_t kMaxPoints = 100'000;         // of one series
 constexpr std::size_t kMaxAnswerPoints = 2'000'000;  // of all together
 constexpr double kMicroseconds = 1e6;
 
-struct ParsedSeries {
-  std::vector<store::RunKey> runs;
-  std::vector<std::string> keys;
-  store::SeriesRequest pattern;  // without run and key
-};
+}  // namespace
 
-Result<std::vector<store::RunKey>> parse_runs(const nlohmann::json& json, const Caller& caller) {
-  const auto list = json.find("runs");
-  if (list == json.end() || !list->is_array()) {
-    return fail(ErrorKind::Usage, "'runs' must be a list of {project, id}");
+store::SeriesRequest curve_of(const Input& input) {
+  store::SeriesRequest curve;
+  curve.kind = kind_of(input);
+  curve.x = input.at("x");
+  curve.points = input.at("points");
+  // The store counts in seconds, JSON in microseconds as everywhere.
+  const double scale = curve.x == "time" ? kMicroseconds : 1;
+  if (const auto from = find<double>(input, "from")) {
+    curve.from = *from / scale;
   }
+  if (const auto to = find<double>(input, "to")) {
+    curve.to = *to / scale;
+  }
+  return curve;
+}
+
+namespace {
+
+Result<std::vector<store::RunKey>> runs_of(const Input& input, const Caller& caller) {
   std::vector<store::RunKey> runs;
-  for (const nlohmann::json& run : *list) {
-    if (!run.is_object()) {
-      return fail(ErrorKind::Usage, "'runs' must be a list of {project, id}");
-    }
-    const auto project = KEDGE_TRY(find_text(run, "project"));
-    const auto id = KEDGE_TRY(find_text(run, "id"));
-    if (!project || !id) {
-      return fail(ErrorKind::Usage, "each of 'runs' needs a project and an id");
-    }
-    KEDGE_TRY(check_project(caller, *project, *id));
-    runs.push_back({*project, *id});
+  for (const Input& run : input.at("runs")) {
+    runs.push_back({run.at("project"), run.at("id")});
+    KEDGE_TRY(check_project(caller, runs.back().project, runs.back().id));
   }
   return runs;
-}
-
-Result<store::MetricKind> parse_kind(const std::string& name) {
-  if (name != "metric" && name != "system") {
-    return fail(ErrorKind::Usage, fmt::format("the kind is metric or system, not '{}'", name));
-  }
-  return name == "system" ? store::MetricKind::System : store::MetricKind::Metric;
-}
-
-Result<store::SeriesRequest> parse_pattern(const nlohmann::json& json) {
-  store::SeriesRequest pattern;
-  pattern.kind = KEDGE_TRY(parse_kind(KEDGE_TRY(find_text(json, "kind")).value_or("metric")));
-  pattern.x = KEDGE_TRY(find_text(json, "x")).value_or("step");
-  const std::int64_t points = KEDGE_TRY(find_integer(json, "points")).value_or(500);
-  if (points < 0 || points > kMaxPoints) {
-    return fail(ErrorKind::Usage, fmt::format("points is 0 (every point) to {}", kMaxPoints));
-  }
-  pattern.points = static_cast<std::size_t>(points);
-  pattern.from = KEDGE_TRY(find_number(json, "from"));
-  pattern.to = KEDGE_TRY(find_number(json, "to"));
-  if (pattern.x == "time") {  // the store counts in seconds, JSON in microseconds as everywhere
-    pattern.from = pattern.from ? std::optional(*pattern.from / kMicroseconds) : std::nullopt;
-    pattern.to = pattern.to ? std::optional(*pattern.to / kMicroseconds) : std::nullopt;
-  }
-  if (const auto attempt = KEDGE_TRY(find_integer(json, "attempt"))) {
-    pattern.attempt = static_cast<int>(*attempt);
-  }
-  return pattern;
-}
-
-Result<ParsedSeries> parse_series(const Request& request) {
-  const nlohmann::json json = KEDGE_TRY(parse_object(request));
-  KEDGE_TRY(check_names(json, {"runs", "keys", "kind", "x", "points", "from", "to", "attempt"}));
-  ParsedSeries parsed;
-  parsed.runs = KEDGE_TRY(parse_runs(json, request.caller));
-  parsed.keys = KEDGE_TRY(find_texts(json, "keys")).value_or(std::vector<std::string>());
-  if (parsed.runs.size() * parsed.keys.size() > kMaxSeries) {
-    return fail(ErrorKind::Usage, fmt::format("{} series at once are too many; {} are allowed",
-                                              parsed.runs.size() * parsed.keys.size(), kMaxSeries));
-  }
-  parsed.pattern = KEDGE_TRY(parse_pattern(json));
-  return parsed;
 }
 
 void append_numbers(std::string& text, const std::vector<double>& numbers) {
@@ -115,14 +78,20 @@ Result<store::Series> read_bounded(const Api& api, store::SeriesRequest wanted, 
   return series;
 }
 
-Result<Response> read_series(const Api& api, const Request& request) {
-  const ParsedSeries parsed = KEDGE_TRY(parse_series(request));
-  store::SeriesRequest wanted = parsed.pattern;
+Result<Response> read_series(const Api& api, const Request& request, const Input& input) {
+  const auto runs = KEDGE_TRY(runs_of(input, request.caller));
+  const auto keys = input.at("keys").get<std::vector<std::string>>();
+  if (runs.size() * keys.size() > kMaxSeries) {
+    return fail(ErrorKind::Usage, fmt::format("{} series at once are too many; {} are allowed",
+                                              runs.size() * keys.size(), kMaxSeries));
+  }
+  store::SeriesRequest wanted = curve_of(input);
+  wanted.attempt = find<int>(input, "attempt");
   std::string text = "{\"series\":[";
   std::size_t left = kMaxAnswerPoints;
-  for (const store::RunKey& run : parsed.runs) {
+  for (const store::RunKey& run : runs) {
     wanted.run = run;
-    for (const std::string& key : parsed.keys) {
+    for (const std::string& key : keys) {
       wanted.key = key;
       const store::Series series = KEDGE_TRY(read_bounded(api, wanted, left));
       left -= series.x.size();
@@ -169,20 +138,15 @@ Result<Response> list_metrics(const Api& api, const Request& request) {
   return json_response(std::move(text));
 }
 
-Result<Response> read_history(const Api& api, const Request& request) {
-  const auto format =
-      parse_history_format(std::string(request.query_value("format").value_or("json")));
-  if (!format) {
-    return error_response(415, "the format is json, jsonl, csv or parquet");
-  }
-  HistoryRequest wanted{
-      .run = run_key(request),
-      .keys = {},
-      .kind = KEDGE_TRY(parse_kind(std::string(request.query_value("kind").value_or("metric")))),
-      .format = *format,
-      .with_replaced = request.query_value("replaced") == "1"};
-  if (const auto key = request.query_value("key")) {
-    wanted.keys.emplace_back(*key);
+Result<Response> read_history(const Api& api, const Request& request, const Input& input) {
+  const auto format = parse_history_format(input.at("format").get<std::string>());
+  HistoryRequest wanted{.run = run_key(request),
+                        .keys = {},
+                        .kind = kind_of(input),
+                        .format = *format,
+                        .with_replaced = input.at("replaced") == 1};
+  if (const auto key = find<std::string>(input, "key")) {
+    wanted.keys.push_back(*key);
     KEDGE_TRY(api.store.find_facts(wanted.run)
                   ? Result<void>()
                   : fail(ErrorKind::NotFound, fmt::format("there is no run '{}/{}'",
@@ -208,15 +172,68 @@ Result<Response> read_history(const Api& api, const Request& request) {
 
 }  // namespace
 
-void add_series_routes(Router& router, const Api& api) {
+void add_series_routes(Routes& routes) {
   const std::string run = "/api/v1/runs/{project}/{id}";
-  router.add(Method::Post, "/api/v1/series",
-             {.max_body_bytes = 8U << 20U, .is_scoped = true, .is_compressed = true},
-             [&api](const Request& request) { return read_series(api, request); });
-  router.add(Method::Get, run + "/metrics", {.is_compressed = true},
-             [&api](const Request& request) { return list_metrics(api, request); });
-  router.add(Method::Get, run + "/history", {},
-             [&api](const Request& request) { return read_history(api, request); });
+  routes.name("MetricKind", "'metric' | 'system'");
+  routes.name("CurveRequest", R"({
+    kind?: MetricKind = "metric",
+    x?: string = "step",  // step, time (Unix microseconds), relative (seconds), epoch, or a metric
+    points?: integer(0..100000) = 500,
+    from?: number,  // in units of x
+    to?: number,
+  })");
+  routes.name("WireSeries", R"({
+    project: string,
+    id: string,
+    key: string,
+    x: WireNumber[],
+    y: WireNumber[],
+    count: integer,
+    sampled: boolean,
+  })");
+  routes.name("MetricFacts", R"({
+    key: string,
+    kind: MetricKind,
+    count: integer,
+    last_step: integer,
+    first_us: time,
+    last_us: time,
+    last: WireNumber,
+    min: WireNumber,
+    max: WireNumber,
+  })");
+  routes.name("HistoryPoint", R"({
+    key: string,
+    step: integer,
+    value: WireNumber,
+    time_us: time,
+    attempt: integer,
+    replaced?: boolean,  // by a later attempt
+  })");
+  routes.add(Method::Post, "/api/v1/series",
+             {.summary = "Curves of many runs, few points each: the least and greatest of every "
+                         "bucket, or with points 0 every point; all together at most 2,000,000",
+              .options = {.max_body_bytes = 8U << 20U, .is_scoped = true, .is_compressed = true},
+              .body = "CurveRequest & {runs: RunRef[], keys: string[], attempt?: integer}",
+              .answer = "{series: WireSeries[]}"},
+             read_series);
+  routes.add(Method::Get, run + "/metrics",
+             {.summary = "The curves a run has",
+              .options = {.is_compressed = true},
+              .answer = "{metrics: MetricFacts[]}"},
+             list_metrics);
+  routes.add(
+      Method::Get, run + "/history",
+      {.summary = "Every point of one curve, or of all",
+       .query = R"({
+                key?: string,
+                kind?: MetricKind = "metric",
+                format?: 'json' | 'jsonl' | 'csv' | 'parquet' = "json",
+                replaced?: integer(0..1) = 0,  // 1: also points that a later attempt replaced
+              })",
+       .answer = "{points: HistoryPoint[]}",
+       .other_types = {"text/csv", "application/x-ndjson", "application/vnd.apache.parquet"}},
+      read_history);
 }
 
 }  // namespace kedge::server

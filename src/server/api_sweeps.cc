@@ -11,7 +11,7 @@
 #include "core/time_text.h"
 #include "search/importance.h"
 #include "search/trial.h"
-#include "server/api.h"
+#include "server/internal/routes.h"
 #include "server/sweep_host.h"
 #include "store/hosted_sweeps.h"
 #include "sweep/trial_files.h"
@@ -93,10 +93,17 @@ nlohmann::json to_json(const search::Estimate& estimate) {
   return {{"value", estimate.value}, {"low", estimate.low}, {"high", estimate.high}};
 }
 
-using Handling = Result<nlohmann::json> (*)(SweepHost&, const Request&, const store::HostedSweep&);
+// What a call about one sweep needs.
+struct Asked {
+  SweepHost& host;
+  const Request& request;
+  const Input& input;
+  store::HostedSweep sweep;
+};
 
-Result<nlohmann::json> get_sweep(SweepHost& host, const Request& /*request*/,
-                                 const store::HostedSweep& sweep) {
+using Handling = Result<nlohmann::json> (*)(const Asked& asked);
+
+Result<nlohmann::json> describe(SweepHost& host, const store::HostedSweep& sweep) {
   std::vector<search::Trial> trials;
   const auto views = KEDGE_TRY(host.read_trials(sweep));
   const search::SweepPlan plan = KEDGE_TRY(plan_with_space(sweep, views, trials));
@@ -108,16 +115,18 @@ Result<nlohmann::json> get_sweep(SweepHost& host, const Request& /*request*/,
   return json;
 }
 
-Result<nlohmann::json> get_trials(SweepHost& host, const Request& /*request*/,
-                                  const store::HostedSweep& sweep) {
-  return nlohmann::json{{"trials", KEDGE_TRY(host.render_trials(sweep))}};
+Result<nlohmann::json> get_sweep(const Asked& asked) {
+  return describe(asked.host, asked.sweep);
 }
 
-Result<nlohmann::json> get_importance(SweepHost& host, const Request& /*request*/,
-                                      const store::HostedSweep& sweep) {
+Result<nlohmann::json> get_trials(const Asked& asked) {
+  return nlohmann::json{{"trials", KEDGE_TRY(asked.host.render_trials(asked.sweep))}};
+}
+
+Result<nlohmann::json> get_importance(const Asked& asked) {
   std::vector<search::Trial> trials;
-  const auto views = KEDGE_TRY(host.read_trials(sweep));
-  const search::SweepPlan plan = KEDGE_TRY(plan_with_space(sweep, views, trials));
+  const auto views = KEDGE_TRY(asked.host.read_trials(asked.sweep));
+  const search::SweepPlan plan = KEDGE_TRY(plan_with_space(asked.sweep, views, trials));
   const auto report = KEDGE_TRY(search::find_importance(plan, trials));
   nlohmann::json json = {{"trials", report.trials},
                          {"explained", report.explained},
@@ -131,103 +140,97 @@ Result<nlohmann::json> get_importance(SweepHost& host, const Request& /*request*
   return json;
 }
 
-Result<nlohmann::json> get_control(SweepHost& /*host*/, const Request& /*request*/,
-                                   const store::HostedSweep& sweep) {
-  return nlohmann::json{{"state", state_of(sweep, search::SweepPlan{}, {})},
-                        {"reason", sweep.reason}};
+Result<nlohmann::json> get_control(const Asked& asked) {
+  return nlohmann::json{{"state", state_of(asked.sweep, search::SweepPlan{}, {})},
+                        {"reason", asked.sweep.reason}};
 }
 
-Result<nlohmann::json> put_control(SweepHost& host, const Request& request,
-                                   const store::HostedSweep& sweep) {
-  const nlohmann::json json = KEDGE_TRY(parse_object(request));
-  KEDGE_TRY(check_names(json, {"state", "reason"}));
-  const auto state = sweep::parse_sweep_state(KEDGE_TRY(find_text(json, "state")).value_or(""));
-  if (!state) {
-    return fail(ErrorKind::Usage, "state must be running, paused, stopped or cancelled");
-  }
-  KEDGE_TRY(host.control(sweep, {*state, KEDGE_TRY(find_text(json, "reason")).value_or("")}));
-  return nlohmann::json{{"state", sweep::name_of(*state)}};
+Result<nlohmann::json> put_control(const Asked& asked) {
+  const auto state = sweep::parse_sweep_state(asked.input.at("state").get<std::string>());
+  KEDGE_TRY(asked.host.control(asked.sweep, {*state, asked.input.at("reason")}));
+  return nlohmann::json{{"state", sweep::name_of(*state)}, {"reason", asked.input.at("reason")}};
 }
 
-Result<nlohmann::json> claim(SweepHost& host, const Request& request,
-                             const store::HostedSweep& sweep) {
-  const nlohmann::json json = KEDGE_TRY(parse_object(request));
-  KEDGE_TRY(check_names(json, {"agent", "dead"}));
-  ClaimRequest asked;
-  asked.agent = KEDGE_TRY(find_text(json, "agent")).value_or("");
-  asked.dead = KEDGE_TRY(find_texts(json, "dead")).value_or(std::vector<std::string>());
-  if (asked.agent.empty() || sweep.facts.empty()) {
+Result<nlohmann::json> claim(const Asked& asked) {
+  if (asked.sweep.facts.empty()) {
     return fail(
         ErrorKind::Usage,
-        asked.agent.empty()
-            ? "'agent' is missing"
-            : fmt::format("sweep {} was made by wandb: its agents are `wandb agent`", sweep.name));
+        fmt::format("sweep {} was made by wandb: its agents are `wandb agent`", asked.sweep.name));
   }
-  return host.claim(sweep, asked);
+  return asked.host.claim(asked.sweep,
+                          {.agent = asked.input.at("agent"), .dead = asked.input.at("dead")});
 }
 
-Result<nlohmann::json> find_known(SweepHost& host, const Request& request,
-                                  const store::HostedSweep& sweep) {
-  const nlohmann::json json = KEDGE_TRY(parse_object(request));
-  return nlohmann::json{{"result", KEDGE_TRY(host.find_known(
-                                       sweep, json.value("values", nlohmann::json::object())))}};
-}
-
-Result<nlohmann::json> add_ended(SweepHost& host, const Request& request,
-                                 const store::HostedSweep& sweep) {
+Result<nlohmann::json> find_known(const Asked& asked) {
   return nlohmann::json{
-      {"is_added", KEDGE_TRY(host.add_ended(sweep, KEDGE_TRY(parse_object(request))))}};
+      {"result", KEDGE_TRY(asked.host.find_known(asked.sweep, asked.input.at("values")))}};
 }
 
-Result<nlohmann::json> change_trial(SweepHost& host, const Request& request,
-                                    const store::HostedSweep& sweep) {
-  const std::string& what = request.parameter("what");
-  const std::int64_t number = KEDGE_TRY(parse_number(request.parameter("number")));
-  const nlohmann::json json = KEDGE_TRY(parse_object(request));
-  const std::string agent = KEDGE_TRY(find_text(json, "agent")).value_or("");
-  if (what == "beat") {
-    return nlohmann::json{{"is_held", KEDGE_TRY(host.beat(sweep, number, agent))}};
-  }
-  if (what == "progress") {
-    KEDGE_TRY(
-        host.note_progress(sweep, number, agent, json.value("curve", nlohmann::json::array())));
-    return nlohmann::json::object();
-  }
-  if (what == "result") {
-    const nlohmann::json result = json.value("result", nlohmann::json());
-    if (!result.is_object()) {
-      return fail(ErrorKind::Usage, "'result' must be an object");
-    }
-    return nlohmann::json{{"is_ours", KEDGE_TRY(host.add_result(sweep, number, agent, result))}};
-  }
-  if (what == "pause" || what == "release") {
-    KEDGE_TRY(host.let_go(sweep, number, agent, what == "pause"));
-    return nlohmann::json::object();
-  }
-  if (what == "retry") {
-    return nlohmann::json{{"is_open", KEDGE_TRY(host.retry(sweep, number))}};
-  }
-  return fail(ErrorKind::NotFound, fmt::format("nothing can be told a trial by '{}'", what));
+Result<nlohmann::json> add_ended(const Asked& asked) {
+  return nlohmann::json{{"is_added", KEDGE_TRY(asked.host.add_ended(asked.sweep, asked.input))}};
 }
 
-Result<Response> put_sweep(const Api& api, SweepHost& host, const Request& request) {
-  const nlohmann::json json = KEDGE_TRY(parse_object(request));
-  KEDGE_TRY(check_names(json, {"text", "facts"}));
+// What an agent tells of its trial.
+struct Told {
+  SweepHost& host;
+  const store::HostedSweep& sweep;
+  std::int64_t number;
+  const std::string& agent;
+  const Input& input;
+};
+
+using Telling = Result<nlohmann::json> (*)(const Told& told);
+
+Result<nlohmann::json> beat(const Told& told) {
+  return nlohmann::json{
+      {"is_held", KEDGE_TRY(told.host.beat(told.sweep, told.number, told.agent))}};
+}
+
+Result<nlohmann::json> note_progress(const Told& told) {
+  KEDGE_TRY(told.host.note_progress(told.sweep, told.number, told.agent, told.input.at("curve")));
+  return nlohmann::json::object();
+}
+
+Result<nlohmann::json> add_result(const Told& told) {
+  return nlohmann::json{
+      {"is_ours", KEDGE_TRY(told.host.add_result(told.sweep, told.number, told.agent,
+                                                 told.input.at("result")))}};
+}
+
+template <bool is_paused>
+Result<nlohmann::json> let_go(const Told& told) {
+  KEDGE_TRY(told.host.let_go(told.sweep, told.number, told.agent, is_paused));
+  return nlohmann::json::object();
+}
+
+Result<nlohmann::json> retry(const Told& told) {
+  return nlohmann::json{{"is_open", KEDGE_TRY(told.host.retry(told.sweep, told.number))}};
+}
+
+template <Telling telling>
+Result<nlohmann::json> tell(const Asked& asked) {
+  return telling({asked.host, asked.sweep,
+                  KEDGE_TRY(parse_number(asked.request.parameter("number"))),
+                  asked.input.at("agent").get_ref<const std::string&>(), asked.input});
+}
+
+Result<Response> put_sweep(const Api& api, SweepHost& host, const Request& request,
+                           const Input& input) {
   store::HostedSweep sweep;
   sweep.project = request.parameter("project");
   sweep.name = request.parameter("id");
-  sweep.config = KEDGE_TRY(find_text(json, "text")).value_or("");
-  const auto facts = KEDGE_TRY(
-      sweep::parse_facts(json.value("facts", nlohmann::json()), "'facts' of the request"));
+  sweep.config = input.at("text");
+  const auto facts = KEDGE_TRY(sweep::parse_facts(input.at("facts"), "'facts' of the request"));
   sweep.facts = dump(sweep::facts_json(facts));
   sweep.display_name = facts.name;
   sweep = KEDGE_TRY(host.put(sweep));
   api.audit(request, "sweep.put", fmt::format("{}/{}", sweep.project, sweep.name));
-  return json_response(dump(KEDGE_TRY(get_sweep(host, request, sweep))));
+  return json_response(dump(KEDGE_TRY(describe(host, sweep))));
 }
 
-Result<Response> list_sweeps(SweepHost& host, store::HostedSweeps sweeps, const Request& request) {
-  const std::string project = KEDGE_TRY(project_of(request));
+Result<Response> list_sweeps(SweepHost& host, store::HostedSweeps sweeps, const Request& request,
+                             const Input& input) {
+  const std::string project = KEDGE_TRY(project_of(request, input));
   nlohmann::json list = nlohmann::json::array();
   if (!request.caller.run.empty()) {  // a link to one run says nothing of the project around it
     return json_response(dump({{"sweeps", std::move(list)}}));
@@ -243,37 +246,187 @@ Result<Response> list_sweeps(SweepHost& host, store::HostedSweeps sweeps, const 
   return json_response(dump({{"sweeps", std::move(list)}}));
 }
 
+void name_sweep_shapes(Routes& routes) {
+  routes.name("SweepSummary", R"({
+    id: string,
+    project: string,
+    name: string,
+    method: string,
+    metric: {name: string, goal: 'minimize' | 'maximize'},
+    state: 'running' | 'paused' | 'stopped' | 'cancelled' | 'finished',
+    reason: string,
+    origin: 'kedge' | 'wandb',  // whose agents work on it
+    trials: integer,
+    best: number | null,
+    expected_runs: integer | null,
+    created: string,
+  })");
+  routes.name("SweepAxis", R"({
+    name: string,
+    kind: 'choice' | 'log' | 'linear',
+    values?: any[],  // of a choice
+  })");
+  routes.name("Sweep", R"(SweepSummary & {
+    text: string,  // the sweep file
+    facts: {*: any},  // none of a wandb client's sweep
+    axes: SweepAxis[],
+  })");
+  routes.name("TrialResult", R"({
+    state: string,
+    exit_code: integer,
+    seconds: number,
+    host: string,
+    ended: string,
+    metric?: number,
+    message?: string,
+    reused?: string,  // from which sweep and trial
+  })");
+  routes.name("Trial", R"({
+    number: integer,
+    state: string,
+    values: {*: any},
+    run: string,
+    attempts: integer,
+    failures: integer,
+    curve: (number | null)[],
+    metric: number | null,
+    result: TrialResult | null,
+    holder?: string,  // the agent that works on it
+  })");
+  routes.name("Estimate", "{value: number, low: number, high: number}");
+  routes.name("Importance", R"({
+    trials: integer,
+    explained: number,
+    parameters: {
+      name: string,
+      correlation: Estimate,
+      permutation: Estimate,
+      variance_share: Estimate,
+    }[],
+  })");
+}
+
+// The calls about one sweep: below its address.
+class SweepRoutes {
+ public:
+  SweepRoutes(Routes& routes, std::shared_ptr<SweepHost> host)
+      : routes_(routes), host_(std::move(host)) {}
+
+  void add(Method method, const std::string& rest, Call call, Handling handling) {
+    call.options = {.role = method == Method::Get ? Role::View : Role::Write,
+                    .max_body_bytes = kMaxSweepBytes};
+    routes_.add(
+        method, "/api/v1/sweeps/{project}/{id}" + rest, call,
+        [host = host_, handling](const Request& request, const Input& input) -> Result<Response> {
+          const auto answer = KEDGE_TRY(handling(
+              {*host, request, input,
+               KEDGE_TRY(host->load(request.parameter("project"), request.parameter("id")))}));
+          return json_response(dump(answer));
+        });
+  }
+
+  void tell(const std::string& what, const Call& call, Handling handling) {
+    add(Method::Post, "/trials/{number}/" + what, call, handling);
+  }
+
+ private:
+  Routes& routes_;
+  std::shared_ptr<SweepHost> host_;
+};
+
+void add_agent_routes(SweepRoutes& sweep) {
+  constexpr std::string_view kAgent = "{agent: string}";
+  sweep.add(Method::Post, "/claim",
+            {.summary = "A trial for an agent",
+             .body = R"({
+               agent: string(1..),
+               dead?: string[] = [],  // agents that have died: others need not wait for them
+             })",
+             .answer = R"({
+               trial?: Trial,
+               spent_s?: number,  // by attempts before
+               promoted?: boolean,  // it has earned its next rung
+               end?: string,  // why there is none
+               open?: integer,  // trials that have not ended
+             })"},
+            claim);
+  sweep.add(Method::Post, "/known",
+            {.summary = "The result of the same values, code and data in another sweep",
+             .body = "{values: {*: any}}",
+             .answer = "{result: TrialResult | null}"},
+            find_known);
+  sweep.add(Method::Post, "/trials",
+            {.summary = "Add a trial that ended elsewhere",
+             .body = "Trial",
+             .answer = "{is_added: boolean}"},
+            add_ended);
+  sweep.tell("beat", {.summary = "A sign of life", .body = kAgent, .answer = "{is_held: boolean}"},
+             tell<beat>);
+  sweep.tell("progress",
+             {.summary = "What a trial has reached",
+              .body = "{agent: string, curve: (number | null)[]}",
+              .answer = "{}"},
+             tell<note_progress>);
+  sweep.tell("result",
+             {.summary = "How a trial ended; the first result counts",
+              .body = "{agent: string, result: TrialResult}",
+              .answer = "{is_ours: boolean}"},
+             tell<add_result>);
+  sweep.tell("pause", {.summary = "It waits for its next rung", .body = kAgent, .answer = "{}"},
+             tell<let_go<true>>);
+  sweep.tell("release", {.summary = "Another agent may have it", .body = kAgent, .answer = "{}"},
+             tell<let_go<false>>);
+  sweep.tell("retry",
+             {.summary = "It is tried again", .body = kAgent, .answer = "{is_open: boolean}"},
+             tell<retry>);
+}
+
 }  // namespace
 
-void add_sweep_routes(Router& router, const Api& api) {
+void add_sweep_routes(Routes& routes) {
+  name_sweep_shapes(routes);
+  const Api& api = routes.api();
   // Shared by the handlers: who was heard of when.
   const auto host = std::make_shared<SweepHost>(api);
-  const auto add = [&](Method method, const std::string& rest, Handling handling) {
-    const RouteOptions options{.role = method == Method::Get ? Role::View : Role::Write,
-                               .max_body_bytes = kMaxSweepBytes};
-    router.add(method, "/api/v1/sweeps/{project}/{id}" + rest, options,
-               [host, handling](const Request& request) -> Result<Response> {
-                 const auto sweep =
-                     KEDGE_TRY(host->load(request.parameter("project"), request.parameter("id")));
-                 return json_response(dump(KEDGE_TRY(handling(*host, request, sweep))));
-               });
-  };
-  router.add(Method::Get, "/api/v1/sweeps", {.is_scoped = true},
-             [&api, host](const Request& request) {
-               return list_sweeps(*host, store::HostedSweeps(api.store), request);
+  routes.add(Method::Get, "/api/v1/sweeps",
+             {.summary = "Sweeps, the newest first; all, or one project's",
+              .options = {.is_scoped = true},
+              .query = "{project?: string}",
+              .answer = "{sweeps: SweepSummary[]}"},
+             [&api, host](const Request& request, const Input& input) {
+               return list_sweeps(*host, store::HostedSweeps(api.store), request, input);
              });
-  router.add(Method::Put, "/api/v1/sweeps/{project}/{id}",
-             {.role = Role::Write, .max_body_bytes = kMaxSweepBytes},
-             [&api, host](const Request& request) { return put_sweep(api, *host, request); });
-  add(Method::Get, "", get_sweep);
-  add(Method::Get, "/control", get_control);
-  add(Method::Put, "/control", put_control);
-  add(Method::Get, "/trials", get_trials);
-  add(Method::Get, "/importance", get_importance);
-  add(Method::Post, "/claim", claim);
-  add(Method::Post, "/known", find_known);
-  add(Method::Post, "/trials", add_ended);
-  add(Method::Post, "/trials/{number}/{what}", change_trial);
+  routes.add(Method::Put, "/api/v1/sweeps/{project}/{id}",
+             {.summary = "Make a sweep, or get the one that is there",
+              .options = {.role = Role::Write, .max_body_bytes = kMaxSweepBytes},
+              .body = R"({
+                text: string,  // the sweep file, or a table
+                facts: {*: any},  // who made it of what
+              })",
+              .answer = "Sweep"},
+             [&api, host](const Request& request, const Input& input) {
+               return put_sweep(api, *host, request, input);
+             });
+  SweepRoutes sweep(routes, host);
+  sweep.add(Method::Get, "", {.summary = "A sweep: its file, state, axes", .answer = "Sweep"},
+            get_sweep);
+  sweep.add(
+      Method::Get, "/control",
+      {.summary = "Whether trials are handed out", .answer = "{state: string, reason: string}"},
+      get_control);
+  sweep.add(Method::Put, "/control",
+            {.summary = "Pause it, let it go on, stop or cancel it",
+             .body = R"({
+               state: 'running' | 'paused' | 'stopped' | 'cancelled',
+               reason?: string = "",
+             })",
+             .answer = "{state: string, reason: string}"},
+            put_control);
+  sweep.add(Method::Get, "/trials",
+            {.summary = "All trials in order", .answer = "{trials: Trial[]}"}, get_trials);
+  sweep.add(Method::Get, "/importance",
+            {.summary = "Which parameters matter", .answer = "Importance"}, get_importance);
+  add_agent_routes(sweep);
 }
 
 }  // namespace kedge::server

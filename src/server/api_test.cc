@@ -1,62 +1,11 @@
 #include "server/api.h"
 
-#include <algorithm>
-#include <set>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "core/scratch_folder.h"
-#include "server/embedded.h"
-
 namespace kedge::server {
 namespace {
-
-// "{path...}" is written "{path}" there.
-std::string without_dots(std::string pattern) {
-  const auto dots = pattern.find("...");
-  return dots == std::string::npos ? pattern : pattern.erase(dots, 3);
-}
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::ranges::transform(result, result.begin(), [](unsigned char c) { return std::tolower(c); });
-  return result;
-}
-
-TEST(Openapi, describes_every_route_and_no_other) {
-  const ScratchFolder folder;
-  auto store = store::Store::open(folder.path().string(), 1);
-  ASSERT_TRUE(store.has_value()) << store.error().message;
-  auto blobs = store::BlobStore::open((folder / "blobs").string());
-  ASSERT_TRUE(blobs.has_value()) << blobs.error().message;
-  auto access = Access::open(**store, {}, [] { return std::int64_t{1}; });
-  ASSERT_TRUE(access.has_value()) << access.error().message;
-  store::Artifacts artifacts(**store, **blobs);
-  store::Models models(**store);
-  EventHub events;
-  const Api api{
-      **store, **blobs, artifacts, models, **access, events, [] { return std::int64_t{1}; }};
-  Router router;
-  add_api_routes(router, api);
-  std::set<std::string> routes;
-  for (const auto& route : router.routes()) {
-    routes.insert(fmt::format("{} {} {}", lower(name_of(route->method)),
-                              without_dots(route->pattern), name_of(route->options.role)));
-  }
-  std::set<std::string> described;
-  const auto openapi = nlohmann::json::parse(openapi_text());
-  for (const auto& [path, item] : openapi.at("paths").items()) {
-    for (const auto& [method, operation] : item.items()) {
-      if (method != "parameters" && method != "x-rest") {
-        described.insert(
-            fmt::format("{} {} {}", method, path, operation.at("x-role").get<std::string>()));
-      }
-    }
-  }
-  EXPECT_EQ(routes, described);
-}
 
 class CountedPushes : public PushStream {
  public:

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "server/api.h"
+#include "server/internal/routes.h"
 
 namespace kedge::server {
 namespace {
@@ -30,12 +30,10 @@ Response session_response(const Request& request, const NewGrant& session) {
   return response;
 }
 
-Result<Response> login(const Api& api, const Request& request) {
-  const nlohmann::json json = KEDGE_TRY(parse_object(request));
-  KEDGE_TRY(check_names(json, {"user", "password", "key"}));
-  const std::string user = KEDGE_TRY(find_text(json, "user")).value_or("");
-  const std::string password = KEDGE_TRY(find_text(json, "password")).value_or("");
-  const auto key = KEDGE_TRY(find_text(json, "key"));
+Result<Response> login(const Api& api, const Request& request, const Input& input) {
+  const std::string user = input.at("user");
+  const std::string password = input.at("password");
+  const auto key = find<std::string>(input, "key");
   const auto session = KEDGE_TRY(key ? api.access.login_with_key(*key, request.peer)
                                      : api.access.login(user, password, request.peer));
   if (!session) {
@@ -101,20 +99,10 @@ Result<Response> list_users(const Api& api, const Request&) {
   return json_response(dump({{"users", std::move(list)}}));
 }
 
-Result<Role> role_of(const std::string& name) {
-  const auto role = parse_role(name);
-  if (!role || *role == Role::None) {
-    return fail(ErrorKind::Usage, fmt::format("a role is view, write or admin, not '{}'", name));
-  }
-  return *role;
-}
-
-Result<Response> put_user(const Api& api, const Request& request) {
-  const nlohmann::json json = KEDGE_TRY(parse_object(request));
-  KEDGE_TRY(check_names(json, {"role", "password"}));
+Result<Response> put_user(const Api& api, const Request& request, const Input& input) {
   const std::string& name = request.parameter("user");
-  const Role role = KEDGE_TRY(role_of(KEDGE_TRY(find_text(json, "role")).value_or("view")));
-  KEDGE_TRY(api.access.put_user(name, role, KEDGE_TRY(find_text(json, "password"))));
+  const Role role = parse_role(input.at("role").get<std::string>()).value_or(Role::View);
+  KEDGE_TRY(api.access.put_user(name, role, find<std::string>(input, "password")));
   api.audit(request, "user.put", name, {{"role", name_of(role)}});
   return json_response(dump({{"name", name}, {"role", name_of(role)}}));
 }
@@ -140,11 +128,10 @@ Result<Response> list_grants(const Api& api, const Request& request, GrantKind k
 }
 
 // The highest of the scopes; the caller's own role where none is named.
-Result<Role> scope_of(const nlohmann::json& json, Role most) {
-  const auto scopes = KEDGE_TRY(find_texts(json, "scopes"));
-  Role role = scopes ? Role::View : most;
-  for (const std::string& scope : scopes.value_or(std::vector<std::string>())) {
-    role = std::max(role, KEDGE_TRY(role_of(scope)));
+Result<Role> scope_of(const Input& input, Role most) {
+  Role role = input.contains("scopes") ? Role::View : most;
+  for (const std::string scope : input.value("scopes", Input::array())) {
+    role = std::max(role, parse_role(scope).value_or(Role::View));
   }
   if (role > most) {
     return fail(ErrorKind::Usage,
@@ -155,11 +142,8 @@ Result<Role> scope_of(const nlohmann::json& json, Role most) {
 }
 
 // When it ends; never after what it is made with.
-Result<std::int64_t> expiry_of(const Api& api, const Caller& caller, const nlohmann::json& json) {
-  const auto seconds = KEDGE_TRY(find_integer(json, "expires_in_s"));
-  if (seconds && (*seconds < 0 || *seconds > 100LL * 365 * 86'400)) {
-    return fail(ErrorKind::Usage, "expires_in_s is 0 (never) to 100 years");
-  }
+Result<std::int64_t> expiry_of(const Api& api, const Caller& caller, const Input& input) {
+  const auto seconds = find<std::int64_t>(input, "expires_in_s");
   if (!seconds) {
     return caller.expires_us;
   }
@@ -171,27 +155,26 @@ Result<std::int64_t> expiry_of(const Api& api, const Caller& caller, const nlohm
   return expires_us;
 }
 
-Result<Grant> parse_grant(const Api& api, const Request& request, GrantKind kind) {
-  const nlohmann::json json = KEDGE_TRY(parse_object(request));
-  KEDGE_TRY(check_names(json, {"name", "scopes", "project", "run", "expires_in_s"}));
+Result<Grant> grant_of(const Api& api, const Request& request, const Input& input, GrantKind kind) {
   Grant grant{.kind = kind, .user = request.caller.name};
-  grant.label = KEDGE_TRY(find_text(json, "name")).value_or("");
-  grant.project = KEDGE_TRY(find_text(json, "project")).value_or("");
-  grant.run = KEDGE_TRY(find_text(json, "run")).value_or("");
+  grant.label = input.at("name");
+  grant.project = input.at("project");
+  grant.run = input.at("run");
   const bool is_share = kind == GrantKind::Share;
-  grant.role = is_share ? Role::View : KEDGE_TRY(scope_of(json, request.caller.role));
+  grant.role = is_share ? Role::View : KEDGE_TRY(scope_of(input, request.caller.role));
   if (is_share && grant.project.empty()) {
     return fail(ErrorKind::Usage, "a link needs a project");
   }
   if (!grant.run.empty() && grant.project.empty()) {
     return fail(ErrorKind::Usage, "'run' needs its project beside it");
   }
-  grant.expires_us = KEDGE_TRY(expiry_of(api, request.caller, json));
+  grant.expires_us = KEDGE_TRY(expiry_of(api, request.caller, input));
   return grant;
 }
 
-Result<Response> make_grant(const Api& api, const Request& request, GrantKind kind) {
-  const Grant grant = KEDGE_TRY(parse_grant(api, request, kind));
+Result<Response> make_grant(const Api& api, const Request& request, const Input& input,
+                            GrantKind kind) {
+  const Grant grant = KEDGE_TRY(grant_of(api, request, input, kind));
   const bool is_share = kind == GrantKind::Share;
   const NewGrant made = KEDGE_TRY(api.access.make_grant(grant));
   api.audit(request, is_share ? "share.make" : "token.make", made.grant.id,
@@ -210,34 +193,114 @@ Result<Response> delete_grant(const Api& api, const Request& request, GrantKind 
   return Response{.status = 204};
 }
 
-void add_grant_routes(Router& router, const Api& api, const std::string& path, GrantKind kind) {
-  const Role maker = kind == GrantKind::Share ? Role::Write : Role::View;
-  router.add(Method::Get, path, {},
-             [&api, kind](const Request& request) { return list_grants(api, request, kind); });
-  router.add(Method::Post, path, {.role = maker},
-             [&api, kind](const Request& request) { return make_grant(api, request, kind); });
-  router.add(Method::Delete, path + "/{grant}", {.role = maker},
-             [&api, kind](const Request& request) { return delete_grant(api, request, kind); });
+void add_grant_routes(Routes& routes, GrantKind kind) {
+  const Api& api = routes.api();
+  const bool is_share = kind == GrantKind::Share;
+  const std::string path = is_share ? "/api/v1/shares" : "/api/v1/tokens";
+  const RouteOptions maker = {.role = is_share ? Role::Write : Role::View};
+  routes.add(Method::Get, path,
+             {.summary = is_share ? "Your links; an admin's: everybody's"
+                                  : "Your tokens; an admin's: everybody's",
+              .answer = is_share ? "{shares: Grant[]}" : "{tokens: Grant[]}"},
+             [&api, kind](const Request& request, const Input&) {
+               return list_grants(api, request, kind);
+             });
+  routes.add(Method::Post, path,
+             {.summary = is_share ? "Make a link; its secret is shown once"
+                                  : "Make a token; its secret is shown once",
+              .options = maker,
+              .body = "NewGrant",
+              .answer = "Grant & {token: string}",
+              .statuses = {201}},
+             [&api, kind](const Request& request, const Input& input) {
+               return make_grant(api, request, input, kind);
+             });
+  routes.add(Method::Delete, path + "/{grant}",
+             {.summary = is_share ? "Remove a link" : "Remove a token", .options = maker},
+             [&api, kind](const Request& request, const Input&) {
+               return delete_grant(api, request, kind);
+             });
+}
+
+void name_user_shapes(Routes& routes) {
+  routes.name("Role", "'view' | 'write' | 'admin'");
+  routes.name("Me", R"({
+    user: string,
+    role: Role,
+    auth: boolean,  // false: the server asks nobody to log in
+    csrf_token?: string,  // of a session
+    project?: string,  // the only one that the caller may see
+    shared?: boolean,  // through a link
+  })");
+  routes.name("User", "{name: string, role: Role, created_us: time}");
+  routes.name("Grant", R"({
+    id: string,
+    name: string,
+    user: string,  // who made it
+    scopes: Role[],
+    project: string,
+    run: string,
+    created_us: time,
+    expires_us: time | null,
+  })");
+  routes.name("NewGrant", R"({
+    name?: string = "",
+    scopes?: Role[],  // the highest counts; without: what the caller may do
+    project?: string = "",  // only this one; a link needs it
+    run?: string = "",  // only this run of it
+    expires_in_s?: integer(0..3153600000),  // 0: never, where what it is made with allows that
+  })");
 }
 
 }  // namespace
 
-void add_user_routes(Router& router, const Api& api) {
-  const auto add = [&](Method method, std::string pattern, RouteOptions options,
-                       Result<Response> (*handler)(const Api&, const Request&)) {
-    router.add(method, std::move(pattern), options,
-               [&api, handler](const Request& request) { return handler(api, request); });
-  };
-  add(Method::Post, "/api/v1/login", {.role = Role::None, .max_body_bytes = 4096}, login);
-  add(Method::Post, "/api/v1/logout", {.role = Role::None, .max_body_bytes = 4096}, logout);
-  add(Method::Post, "/api/v1/entries", {.is_scoped = true}, make_entry);
-  add(Method::Get, "/enter/{token}", {.role = Role::None}, enter);
-  add(Method::Get, "/api/v1/me", {.is_scoped = true}, me);
-  add(Method::Get, "/api/v1/users", {.role = Role::Admin}, list_users);
-  add(Method::Put, "/api/v1/users/{user}", {.role = Role::Admin, .max_body_bytes = 4096}, put_user);
-  add(Method::Delete, "/api/v1/users/{user}", {.role = Role::Admin}, delete_user);
-  add_grant_routes(router, api, "/api/v1/tokens", GrantKind::Token);
-  add_grant_routes(router, api, "/api/v1/shares", GrantKind::Share);
+void add_user_routes(Routes& routes) {
+  name_user_shapes(routes);
+  const std::string user = "/api/v1/users/{user}";
+  const RouteOptions open = {.role = Role::None, .max_body_bytes = 4096};
+  routes.add(Method::Post, "/api/v1/login",
+             {.summary = "A session, as a cookie: for a user and a password, or for a key",
+              .options = open,
+              .body = R"({
+                user?: string = "",
+                password?: string = "",
+                key?: string,  // a token, in place of user and password
+              })",
+              .answer = "{user: string, csrf_token: string}"},
+             login);
+  routes.add(Method::Post, "/api/v1/logout", {.summary = "End the session", .options = open},
+             logout);
+  routes.add(Method::Post, "/api/v1/entries",
+             {.summary = "A link that opens the page once, within ten minutes, with what the "
+                         "caller may do",
+              .options = {.is_scoped = true},
+              .answer = R"({
+                path: string,  // below the server's address
+                expires_in_s: integer,
+              })",
+              .statuses = {201}},
+             make_entry);
+  routes.add(Method::Get, "/enter/{token}",
+             {.summary = "The page, with a session, for a link of /api/v1/entries",
+              .options = {.role = Role::None},
+              .statuses = {303}},
+             enter);
+  routes.add(Method::Get, "/api/v1/me",
+             {.summary = "Who the caller is", .options = {.is_scoped = true}, .answer = "Me"}, me);
+  routes.add(Method::Get, "/api/v1/users",
+             {.summary = "Users", .options = {.role = Role::Admin}, .answer = "{users: User[]}"},
+             list_users);
+  routes.add(Method::Put, user,
+             {.summary = "Make or change a user",
+              .options = {.role = Role::Admin, .max_body_bytes = 4096},
+              .body = "{role?: Role = \"view\", password?: string}",
+              .answer = "{name: string, role: Role}"},
+             put_user);
+  routes.add(Method::Delete, user,
+             {.summary = "Remove a user with all tokens", .options = {.role = Role::Admin}},
+             delete_user);
+  add_grant_routes(routes, GrantKind::Token);
+  add_grant_routes(routes, GrantKind::Share);
 }
 
 }  // namespace kedge::server

@@ -3,19 +3,17 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "server/api.h"
+#include "server/internal/routes.h"
 
 namespace kedge::server {
 namespace {
-
-constexpr std::int64_t kMaxAuditLines = 10'000;
 
 nlohmann::json render_view(const store::View& view) {
   return {{"id", view.id}, {"name", view.name}, {"project", view.project}, {"view", view.view}};
 }
 
-Result<Response> list_views(const Api& api, const Request& request) {
-  const std::string project = KEDGE_TRY(project_of(request));
+Result<Response> list_views(const Api& api, const Request& request, const Input& input) {
+  const std::string project = KEDGE_TRY(project_of(request, input));
   nlohmann::json list = nlohmann::json::array();
   if (!request.caller.run.empty()) {  // a link to one run says nothing of the project around it
     return json_response(dump({{"views", std::move(list)}}));
@@ -36,14 +34,12 @@ Result<Response> get_view(const Api& api, const Request& request) {
   return json_response(dump(render_view(*view)));
 }
 
-Result<Response> put_view(const Api& api, const Request& request) {
-  const nlohmann::json json = KEDGE_TRY(parse_object(request));
-  KEDGE_TRY(check_names(json, {"id", "name", "project", "view"}));
+Result<Response> put_view(const Api& api, const Request& request, const Input& input) {
   store::View view;
   view.id = request.parameter("view");
-  view.name = KEDGE_TRY(find_text(json, "name")).value_or(view.id);
-  view.project = KEDGE_TRY(find_text(json, "project")).value_or("");
-  view.view = json.value("view", nlohmann::json::object());
+  view.name = input.value("name", view.id);
+  view.project = input.at("project");
+  view.view = input.value("view", Input::object());
   KEDGE_TRY(api.store.put_view(view, api.now_us()));
   api.audit(request, "view.put", view.id, {{"name", view.name}});
   return json_response(dump(render_view(view)));
@@ -58,14 +54,9 @@ Result<Response> delete_view(const Api& api, const Request& request) {
   return Response{.status = 204};
 }
 
-Result<Response> list_audit(const Api& api, const Request& request) {
-  const std::int64_t limit = KEDGE_TRY(request.query_number("limit", 100));
-  if (limit < 0 || limit > kMaxAuditLines) {
-    return fail(ErrorKind::Usage, fmt::format("limit is 0 to {}", kMaxAuditLines));
-  }
+Result<Response> list_audit(const Api& api, const Request&, const Input& input) {
   nlohmann::json list = nlohmann::json::array();
-  for (const store::AuditLine& line :
-       KEDGE_TRY(api.store.list_audit(static_cast<std::size_t>(limit)))) {
+  for (const store::AuditLine& line : KEDGE_TRY(api.store.list_audit(input.at("limit")))) {
     list.push_back({{"time_us", line.time_us},
                     {"who", line.who},
                     {"what", line.what},
@@ -77,18 +68,49 @@ Result<Response> list_audit(const Api& api, const Request& request) {
 
 }  // namespace
 
-void add_view_routes(Router& router, const Api& api) {
-  const auto add = [&](Method method, std::string pattern, RouteOptions options,
-                       Result<Response> (*handler)(const Api&, const Request&)) {
-    router.add(method, std::move(pattern), options,
-               [&api, handler](const Request& request) { return handler(api, request); });
-  };
+void add_view_routes(Routes& routes) {
   const std::string view = "/api/v1/views/{view}";
-  add(Method::Get, "/api/v1/views", {.is_scoped = true}, list_views);
-  add(Method::Get, view, {.is_scoped = true}, get_view);
-  add(Method::Put, view, {.role = Role::Write}, put_view);
-  add(Method::Delete, view, {.role = Role::Write}, delete_view);
-  add(Method::Get, "/api/v1/audit", {.role = Role::Admin}, list_audit);
+  routes.name("SavedView", R"({
+    id: string,
+    name: string,
+    project: string,
+    view: {*: any},  // the page's own
+  })");
+  routes.name("AuditLine", R"({
+    time_us: time,
+    who: string,
+    what: string,  // run.delete
+    target: string,
+    detail: {*: any},
+  })");
+  routes.add(Method::Get, "/api/v1/views",
+             {.summary = "Saved views",
+              .options = {.is_scoped = true},
+              .query = "{project?: string}",
+              .answer = "{views: SavedView[]}"},
+             list_views);
+  routes.add(Method::Get, view,
+             {.summary = "A view", .options = {.is_scoped = true}, .answer = "SavedView"},
+             get_view);
+  routes.add(Method::Put, view,
+             {.summary = "Save a view",
+              .options = {.role = Role::Write},
+              .body = R"({
+                id?: string,  // the address says it
+                name?: string,
+                project?: string = "",
+                view?: {*: any},
+              })",
+              .answer = "SavedView"},
+             put_view);
+  routes.add(Method::Delete, view, {.summary = "Remove a view", .options = {.role = Role::Write}},
+             delete_view);
+  routes.add(Method::Get, "/api/v1/audit",
+             {.summary = "Who did what, newest first",
+              .options = {.role = Role::Admin},
+              .query = "{limit?: integer(0..10000) = 100}",
+              .answer = "{audit: AuditLine[]}"},
+             list_audit);
 }
 
 }  // namespace kedge::server

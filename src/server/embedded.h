@@ -1,4 +1,4 @@
-// Files that are part of the program: the page (web/dist, compressed) and openapi.json.
+// The page (web/dist, compressed): files that are part of the program.
 #pragma once
 
 #include <span>
@@ -14,7 +14,5 @@ struct EmbeddedFile {
 
 // In order of path; empty when web/dist was not there when kedge was built.
 std::span<const EmbeddedFile> page_files();
-
-std::string_view openapi_text();
 
 }  // namespace kedge::server

@@ -10,11 +10,13 @@ import json
 import pathlib
 import signal
 import socket
+import sys
 import threading
 import time
 import unittest
 
 from data_calls import Data  # noqa: F401
+from every_call import EveryCall, Types, unmade_calls  # noqa: F401
 from s3_calls import OnS3  # noqa: F401
 from server_case import ServerCase, take_bin
 from trash_calls import Trash, TrashOfNoDays  # noqa: F401
@@ -154,7 +156,9 @@ class Live(ServerCase):
         self.assertEqual(response.headers["Content-Type"], "text/event-stream")
         while line := response.readline():
             if line.startswith(b"data: "):
-                yield json.loads(line[6:])
+                event = json.loads(line[6:])
+                self.declared.check_event(event)
+                yield event
 
     def test_tells_changes_but_not_too_often(self):
         run = self.make_run("p/live")
@@ -234,4 +238,8 @@ class Live(ServerCase):
 
 if __name__ == "__main__":
     take_bin()
-    unittest.main()
+    program = unittest.main(exit=False)
+    unmade = unmade_calls() if program.testNames is None else set()
+    if unmade:
+        print(f"declared, and never answered here: {', '.join(sorted(unmade))}", file=sys.stderr)
+    sys.exit(not program.result.wasSuccessful() or bool(unmade))

@@ -42,7 +42,7 @@ class Data(ServerCase):
         self.assertEqual([json.loads(line)["value"] for line in lines], values)
         parquet = self.ask("GET", run + "/history?format=parquet").body
         self.assertEqual((parquet[:4], parquet[-4:]), (b"PAR1", b"PAR1"))
-        self.assertEqual(self.ask("GET", run + "/history?format=xml").status, 415)
+        self.assertEqual(self.ask("GET", run + "/history?format=xml").status, 400)
 
     def test_draws_curves_with_their_extremes(self):
         run = self.make_run("p/chart")

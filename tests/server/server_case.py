@@ -9,6 +9,7 @@ import sys
 import tempfile
 import unittest
 
+from declared import Declared
 from server_process import ServerProcess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -40,6 +41,7 @@ class ServerCase(unittest.TestCase):
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="kedge-contract-"))
         cls.server = ServerProcess(cls.bin / "kedge", cls.folder / "data", *cls.options)
         cls.server.start()
+        cls.declared = None
 
     @classmethod
     def tearDownClass(cls) -> None:
@@ -52,7 +54,15 @@ class ServerCase(unittest.TestCase):
         return http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=60)
 
     def ask(self, method: str, path: str, body=None, headers=None) -> Answer:
-        """A dict or a list is sent as JSON."""
+        """A dict or a list is sent as JSON. What comes back must be as the server declares."""
+        answer = self.exchange(method, path, body, headers)
+        if self.declared is None:
+            openapi = self.exchange("GET", "/api/v1/openapi.json", None, None)
+            type(self).declared = Declared(openapi.json)
+        self.declared.check_answer(method, path, answer.status, answer.headers, answer.body)
+        return answer
+
+    def exchange(self, method: str, path: str, body, headers) -> Answer:
         connection = self.connect()
         headers = dict(headers or {})
         if isinstance(body, (dict, list)):

@@ -90,8 +90,8 @@ class ServerProcess:
     def thaw(self) -> None:
         self.process.send_signal(signal.SIGCONT)
 
-    def get(self, path: str, timeout: float = 30) -> dict:
-        with urllib.request.urlopen(self.url + path, timeout=timeout) as answer:
+    def get(self, path: str) -> dict:
+        with urllib.request.urlopen(self.url + path, timeout=30) as answer:
             return json.load(answer)
 
     def history(self, project: str, run: str, key: str) -> list[tuple]:

@@ -1,14 +1,7 @@
 import { callApi, loginNeeded } from './client';
+import type { Grant, Me, NewGrant } from './types';
 
-export type Role = 'view' | 'write' | 'admin';
-
-export interface Me {
-  user: string;
-  role: Role;
-  auth: boolean; // false: the server asks nobody to log in
-  project?: string; // set: the caller sees only this project
-  shared?: boolean; // through a read-only link
-}
+export type { Grant, Me, Role } from './types';
 
 export async function loadMe(signal?: AbortSignal): Promise<Me> {
   return callApi<Me>('me', { signal });
@@ -30,23 +23,6 @@ export async function logout(): Promise<void> {
 /** Tokens are for programs, shares are links for people; the server keeps them alike. */
 export type GrantKind = 'tokens' | 'shares';
 
-export interface Grant {
-  id: string;
-  name: string;
-  user: string; // who made it
-  scopes: string[];
-  project: string;
-  created_us: number;
-  expires_us: number | null;
-}
-
-export interface GrantBody {
-  name?: string;
-  scopes?: string[];
-  project?: string;
-  expires_in_s: number;
-}
-
 export async function loadGrants(kind: GrantKind, signal?: AbortSignal): Promise<Grant[]> {
   return (await callApi<Record<string, Grant[]>>(kind, { signal }))[kind] ?? [];
 }
@@ -54,7 +30,7 @@ export async function loadGrants(kind: GrantKind, signal?: AbortSignal): Promise
 /** The secret is in this answer and nowhere else: the server keeps only its hash. */
 export async function createGrant(
   kind: GrantKind,
-  body: GrantBody,
+  body: NewGrant,
 ): Promise<Grant & { token: string }> {
   return callApi(kind, { method: 'POST', body });
 }

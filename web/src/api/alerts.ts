@@ -1,8 +1,7 @@
 import { callApi } from './client';
-import type { LogRecord, RunRef } from './types';
+import type { Alert } from './types';
 
-/** An alert is a record with a body of title, text and level. */
-export type Alert = LogRecord & RunRef & { name: string };
+export type { Alert } from './types';
 
 export async function loadAlerts(project: string, signal?: AbortSignal): Promise<Alert[]> {
   const query = `alerts?project=${encodeURIComponent(project)}`;

@@ -1,63 +1,21 @@
 import { apiUrl, callApi, filePath, runPath } from './client';
-import type { Json, RunFile, RunRef } from './types';
+import type {
+  ArtifactFacts,
+  ArtifactVersion,
+  Lineage,
+  RunArtifacts,
+  RunRef,
+  VersionsAnswer,
+} from './types';
 
-export interface ArtifactFacts {
-  name: string;
-  type: string;
-  version_count: number;
-  latest: string;
-  size: number;
-  last_us: number;
-}
-
-export interface ArtifactVersion {
-  project: string;
-  name: string;
-  type: string;
-  version: string;
-  aliases: string[];
-  digest?: string;
-  size: number;
-  created_us: number;
-  metadata?: { [key: string]: Json };
-  description?: string;
-  files?: (RunFile & { reference?: string })[];
-  made_by?: (RunRef & { name?: string }) | null;
-  used_by?: (RunRef & { name?: string })[];
-}
-
-/** A version of another artifact in a collection, under a number of the collection's own. */
-export interface ArtifactLink {
-  version: string;
-  aliases: string[];
-  source: { project: string; name: string; version: string };
-}
-
-export interface VersionsAnswer {
-  versions: ArtifactVersion[];
-  links: ArtifactLink[];
-}
-
-export interface RunArtifacts {
-  made: ArtifactVersion[];
-  used: ArtifactVersion[];
-}
-
-export interface LineageNode {
-  id: string;
-  kind: 'run' | 'artifact';
-  label: string;
-  type?: string;
-  state?: string;
-  project?: string;
-  run?: string;
-}
-
-export interface Lineage {
-  nodes: LineageNode[];
-  edges: { from: string; to: string }[];
-  cut?: boolean; // there is more than is shown
-}
+export type {
+  ArtifactFacts,
+  ArtifactLink,
+  ArtifactVersion,
+  Lineage,
+  LineageNode,
+  RunArtifacts,
+} from './types';
 
 /** Where a file of a version is downloaded. */
 export function artifactFileUrl(

@@ -2,13 +2,9 @@
 // changed, or, after a gap in the connection, that it has to look at everything again.
 import { signal } from '@preact/signals';
 import { apiUrl, reachable } from './client';
+import type { RunChange } from './types';
 
-export interface RunChange {
-  project: string;
-  id: string;
-  what: string[];
-  last_step?: number;
-}
+export type { RunChange } from './types';
 
 type Listener = (change: RunChange | 'everything') => void;
 

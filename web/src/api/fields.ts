@@ -1,24 +1,6 @@
 import { flatten, plain } from '../lib/flatten';
 import { callApi } from './client';
-import type { Json, Run } from './types';
-
-interface NameCount {
-  name: string;
-  run_count: number;
-}
-
-export interface ConfigCount extends NameCount {
-  value_count: number;
-  values: Json[]; // all of them, where they are few
-}
-
-interface FieldsAnswer {
-  run_count: number;
-  config: { names: ConfigCount[]; total: number };
-  metrics: { names: NameCount[]; total: number };
-  tags: { names: NameCount[]; total: number };
-  labels: { names: NameCount[]; total: number };
-}
+import type { FieldsAnswer, Run } from './types';
 
 export interface Fields {
   config: string[]; // those that differ between runs first

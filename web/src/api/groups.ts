@@ -2,33 +2,9 @@
 // does not depend on which runs it has loaded.
 import { fromWire } from '../lib/numbers';
 import { callApi } from './client';
-import type { WireNumber } from './types';
+import type { GroupsAnswer, GroupValue, WireGroupCurve, WireNumber } from './types';
 
-/** Null: the runs have no such value. */
-export type GroupValue = string | number | boolean | null;
-
-export interface FieldSpread {
-  runs: number; // that have it
-  values: number; // different ones
-  value?: GroupValue; // where there is only one
-  count?: number; // of numbers; the rest only where all are
-  mean?: WireNumber;
-  sd?: WireNumber;
-}
-
-export interface GroupFacts {
-  values: GroupValue[];
-  runs: number;
-  states: { [state: string]: number };
-  fields: { [name: string]: FieldSpread };
-}
-
-export interface GroupsAnswer {
-  groups: GroupFacts[];
-  total: number; // groups
-  runs: number;
-  warnings: string[];
-}
+export type { FieldSpread, GroupFacts, GroupsAnswer, GroupValue } from './types';
 
 export interface GroupsRequest {
   project: string;
@@ -43,19 +19,9 @@ export async function loadGroups(body: GroupsRequest, signal?: AbortSignal): Pro
   return callApi<GroupsAnswer>('groups/runs', { method: 'POST', body, signal });
 }
 
-export interface GroupCurve {
-  values: GroupValue[];
-  runs: number;
-  curves: number; // of these runs, that have points here
-  binned: boolean;
-  sampled: boolean;
-  x: number[];
-  n: number[]; // runs that count at each x
-  mean: number[];
-  sd: number[];
-  min: number[];
-  max: number[];
-}
+/** With plain numbers. */
+export type GroupCurve = Omit<WireGroupCurve, 'x' | 'mean' | 'sd' | 'min' | 'max'> &
+  Record<'x' | 'mean' | 'sd' | 'min' | 'max', number[]>;
 
 export interface GroupCurvesRequest {
   project: string;
@@ -82,7 +48,7 @@ export async function loadGroupCurves(
     ...(only.length > 0 ? { only } : {}),
     ...(range ? { from: range[0] * scale, to: range[1] * scale } : {}),
   };
-  const answer = await callApi<{ groups: GroupCurve[] }>('groups/series', {
+  const answer = await callApi<{ groups: WireGroupCurve[] }>('groups/series', {
     method: 'POST',
     body,
     signal,

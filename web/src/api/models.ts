@@ -1,27 +1,7 @@
 import { callApi } from './client';
+import type { Model, ModelPatch, ModelVersion } from './types';
 
-export interface ModelVersion {
-  version: number;
-  stage: string;
-  aliases: string[];
-  source: { project: string; artifact: string; version: string } | null;
-  source_uri: string;
-  run_id: string;
-  description: string;
-  tags: { [key: string]: string };
-  user: string;
-  created_us: number;
-}
-
-export interface Model {
-  name: string;
-  description: string;
-  tags: { [key: string]: string };
-  aliases: { [alias: string]: number };
-  created_us: number;
-  changed_us: number;
-  versions: ModelVersion[];
-}
+export type { Model, ModelPatch, ModelVersion } from './types';
 
 /** Those that MLflow's clients know. */
 export const STAGES = ['None', 'Staging', 'Production', 'Archived'];
@@ -42,13 +22,6 @@ export async function createModel(name: string): Promise<void> {
   await callApi(path(), { method: 'POST', body: { name } });
 }
 
-/** A tag that is null is taken away. */
-export interface ModelPatch {
-  description?: string;
-  stage?: string; // of a version
-  tags?: { [key: string]: string | null };
-}
-
 export async function patchModel(name: string, body: ModelPatch): Promise<void> {
   await callApi(path(name), { method: 'PATCH', body });
 }
@@ -67,7 +40,7 @@ export async function addModelVersion(
 export async function patchModelVersion(
   name: string,
   version: number,
-  body: ModelPatch,
+  body: ModelPatch & { stage?: string },
 ): Promise<void> {
   await callApi(path(name, 'versions', version), { method: 'PATCH', body });
 }

@@ -1,5 +1,7 @@
 import { callApi, runPath } from './client';
-import type { ConsoleLine, LogRecord, RunRef } from './types';
+import type { ConsoleAnswer, RecordAnswer, RecordKey, RunRef } from './types';
+
+export type { ConsoleAnswer, RecordAnswer, RecordKey } from './types';
 
 export interface RecordQuery {
   type: string;
@@ -8,19 +10,6 @@ export interface RecordQuery {
   to_step?: number;
   limit?: number;
   offset?: number; // from this one on; without it the newest
-}
-
-export interface RecordAnswer {
-  records: LogRecord[];
-  keys: string[];
-  total: number; // that match, whatever the limit
-}
-
-/** What a run has logged under one name. */
-export interface RecordKey {
-  type: string;
-  key: string;
-  count: number;
 }
 
 export async function loadRecordKeys(run: RunRef, signal?: AbortSignal): Promise<RecordKey[]> {
@@ -36,11 +25,6 @@ export async function loadRecords(
   const params = new URLSearchParams();
   Object.entries(query).forEach(([key, value]) => params.set(key, String(value)));
   return callApi<RecordAnswer>(runPath(run, `records?${params.toString()}`), { signal });
-}
-
-export interface ConsoleAnswer {
-  lines: ConsoleLine[];
-  total: number;
 }
 
 export async function loadConsole(

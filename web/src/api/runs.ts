@@ -1,6 +1,17 @@
 import { withCondition } from '../lib/query_words';
 import { callApi, runPath } from './client';
-import type { Attempt, MetricFacts, Project, Run, RunFile, RunRef } from './types';
+import type {
+  Attempt,
+  MetricFacts,
+  Project,
+  Run,
+  RunFile,
+  RunPatch,
+  RunRef,
+  SearchAnswer,
+} from './types';
+
+export type { RunPatch, SearchAnswer } from './types';
 
 export interface SearchRequest {
   project: string;
@@ -9,12 +20,6 @@ export interface SearchRequest {
   limit?: number;
   offset?: number;
   fields?: string[];
-}
-
-export interface SearchAnswer {
-  runs: Run[];
-  total: number;
-  warnings: string[]; // about names in the filter that no run has
 }
 
 export const ARCHIVED = 'archived';
@@ -62,11 +67,6 @@ export async function loadRuns(
   return ids.flatMap((id) => byId.get(id) ?? []);
 }
 
-/** A label that is null is taken away. */
-export type RunPatch = Partial<Pick<Run, 'name' | 'notes' | 'tags' | 'group' | 'job_type'>> & {
-  labels?: { [name: string]: string | null };
-};
-
 export async function patchRun(run: RunRef, body: RunPatch): Promise<Run> {
   return callApi<Run>(runPath(run), { method: 'PATCH', body });
 }
@@ -84,11 +84,8 @@ export async function restoreRun(run: RunRef): Promise<void> {
   await callApi(runPath(run), { method: 'PATCH', body: { deleted_us: 0 } });
 }
 
-export interface Trash {
-  runs: Run[];
-  total: number;
-  trash_days: number; // how long they can be restored
-}
+/** With how long they can be restored. */
+export type Trash = Required<SearchAnswer>;
 
 export async function loadTrash(project: string, signal?: AbortSignal): Promise<Trash> {
   const body = { project, trash: true, fields: [], limit: 1000 };

@@ -1,69 +1,8 @@
 // Sweeps that the server keeps, and what their trials found.
 import { callApi } from './client';
-import type { Json } from './types';
+import type { Importance, Sweep, SweepSummary, Trial } from './types';
 
-export interface SweepSummary {
-  id: string;
-  project: string;
-  name: string;
-  method: string;
-  metric: { name: string; goal: 'minimize' | 'maximize' };
-  state: string;
-  reason: string;
-  origin: 'kedge' | 'wandb'; // whose agents work on it
-  trials: number;
-  best: number | null;
-  expected_runs: number | null;
-  created: string;
-}
-
-export interface SweepAxis {
-  name: string;
-  kind: 'choice' | 'log' | 'linear';
-  values?: Json[];
-}
-
-export interface Sweep extends SweepSummary {
-  text: string;
-  axes: SweepAxis[];
-}
-
-export interface TrialResult {
-  state: string;
-  metric?: number | null;
-  seconds: number;
-  ended: string;
-  host: string;
-  message?: string;
-  reused?: string;
-}
-
-export interface Trial {
-  number: number;
-  state: string;
-  values: { [key: string]: Json };
-  run: string;
-  attempts: number;
-  metric: number | null;
-  result: TrialResult | null;
-}
-
-export interface Estimate {
-  value: number;
-  low: number;
-  high: number;
-}
-
-export interface Importance {
-  trials: number;
-  explained: number;
-  parameters: {
-    name: string;
-    correlation: Estimate;
-    permutation: Estimate;
-    variance_share: Estimate;
-  }[];
-}
+export type { Estimate, Importance, Sweep, SweepAxis, SweepSummary, Trial } from './types';
 
 function path(project: string, id: string, rest = ''): string {
   return `sweeps/${encodeURIComponent(project)}/${encodeURIComponent(id)}${rest}`;

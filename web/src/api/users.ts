@@ -1,12 +1,7 @@
-import type { Role } from './access';
 import { callApi } from './client';
-import type { Json } from './types';
+import type { AuditLine, Role, User } from './types';
 
-export interface User {
-  name: string;
-  role: Role;
-  created_us: number;
-}
+export type { AuditLine, User } from './types';
 
 export async function loadUsers(signal?: AbortSignal): Promise<User[]> {
   return (await callApi<{ users: User[] }>('users', { signal })).users;
@@ -22,14 +17,6 @@ export async function putUser(
 
 export async function deleteUser(name: string): Promise<void> {
   await callApi(`users/${encodeURIComponent(name)}`, { method: 'DELETE' });
-}
-
-export interface AuditLine {
-  time_us: number;
-  who: string;
-  what: string; // "run.delete"
-  target: string;
-  detail: { [key: string]: Json };
 }
 
 export async function loadAudit(limit: number, signal?: AbortSignal): Promise<AuditLine[]> {

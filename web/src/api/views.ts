@@ -1,11 +1,8 @@
 import { callApi } from './client';
+import type { SavedView as WireView } from './types';
 
-export interface SavedView {
-  id: string;
-  name: string;
-  project: string;
-  view: { query: string };
-}
+/** What the page keeps of a view is its query. */
+export type SavedView = WireView & { view: { query: string } };
 
 export async function loadViews(project: string, signal?: AbortSignal): Promise<SavedView[]> {
   const path = `views?project=${encodeURIComponent(project)}`;

@@ -56,7 +56,7 @@ export function LineageGraph({ lineage, project, current }: Props) {
                   class={`node ${node.kind} ${node.label === current ? 'current' : ''}`}
                   transform={`translate(${place.x} ${place.y})`}
                 >
-                  <title>{`${node.label} (${node.type ?? node.state ?? node.kind})`}</title>
+                  <title>{`${node.label} (${node.state ?? node.kind})`}</title>
                   <rect width={WIDTH} height={HEIGHT} rx={node.kind === 'run' ? HEIGHT / 2 : 2} />
                   <text x={12} y={19}>
                     {node.label.length > 22 ? `${node.label.slice(0, 21)}...` : node.label}

@@ -1,17 +1,10 @@
 import { expect, test } from 'vitest';
 import type { Run } from '../api/types';
 import { makeAxis, passes, readBrushes, writeBrushes } from './axes';
+import { makeRun } from './make_run';
 
-const run = (id: string, lr: number, name: string, loss: number | 'NaN'): Run => ({
-  project: 'p',
-  id,
-  name: id,
-  state: 'finished',
-  created_us: 0,
-  tags: [],
-  config: { lr, name },
-  summary: { loss: { last: loss } },
-});
+const run = (id: string, lr: number, name: string, loss: number | 'NaN'): Run =>
+  makeRun({ project: 'p', id, config: { lr, name }, summary: { loss: { last: loss } } });
 const runs = [run('a', 1e-4, 'sgd', 1), run('b', 1e-2, 'adam', 3), run('c', 1e-3, 'adam', 'NaN')];
 
 test('values over some magnitudes get a logarithmic axis', () => {

@@ -1,19 +1,15 @@
 import { expect, test } from 'vitest';
-import type { Run } from '../api/types';
 import { numericOf } from './columns';
+import { makeRun } from './make_run';
 import { queryFor } from './project_pages';
 
-const run: Run = {
+const run = makeRun({
   project: 'p',
   id: 'a',
-  name: 'a',
-  state: 'finished',
-  created_us: 0,
-  tags: [],
   labels: { team: '7' },
   config: { lr: 0.1, name: 'adam' },
   summary: { verdict: { last: 'good' } },
-};
+});
 
 test('a column of numbers is told by its values', () => {
   const columns = ['config.lr', 'config.name', 'summary.verdict', 'label.team', 'created', 'user'];

@@ -1,6 +1,7 @@
 // Trials of a sweep as the comparison's plots take them, and the best so far.
 import type { SweepSummary, Trial } from '../api/sweeps';
 import type { Run, RunState } from '../api/types';
+import { makeRun } from './make_run';
 
 const STATES: Record<string, RunState> = {
   waiting: 'pending',
@@ -17,17 +18,16 @@ export function trialsAsRuns(sweep: SweepSummary, trials: readonly Trial[]): Run
     const ended = Date.parse(trial.result?.ended ?? '') * 1000;
     const seconds = trial.result?.seconds ?? 0;
     const summary = trial.metric === null ? {} : { [sweep.metric.name]: { last: trial.metric } };
-    return {
+    return makeRun({
       project: sweep.project,
       id: trial.run,
       name: `trial ${trial.number}`,
       state: STATES[trial.state] ?? 'pending',
       created_us: Number.isNaN(ended) ? 0 : ended - seconds * 1e6,
       ended_us: Number.isNaN(ended) ? null : ended,
-      tags: [],
       config: trial.values,
       summary,
-    };
+    });
   });
 }
 

@@ -25,8 +25,19 @@ function trial(number: number, state: string, metric: number | null, ended: stri
     values: { net: { depth: number } },
     run: `abc-000${number}`,
     attempts: 1,
+    failures: 0,
+    curve: [],
     metric,
-    result: ended ? { state, metric, seconds: 10, ended, host: '' } : null,
+    result: ended
+      ? {
+          state,
+          exit_code: 0,
+          seconds: 10,
+          ended,
+          host: '',
+          ...(metric === null ? {} : { metric }),
+        }
+      : null,
   };
 }
 

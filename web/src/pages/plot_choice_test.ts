@@ -1,19 +1,20 @@
 import { expect, test } from 'vitest';
 import type { GroupFacts } from '../api/groups';
 import type { Run } from '../api/types';
+import { makeRun } from '../lib/make_run';
 import { DEFAULT_VIEW } from '../lib/view';
 import { NONE, curveNames, plotGroups, plotRuns, plottedIds, togglePlotted } from './plot_choice';
 
-const runs: Run[] = Array.from({ length: 30 }, (_, i) => ({
-  project: 'p',
-  id: `r${i}`,
-  name: `run ${i}`,
-  state: 'running',
-  created_us: 1000 - i,
-  tags: [],
-  config: { seed: i, lr: i % 2 },
-  summary: {},
-}));
+const runs: Run[] = Array.from({ length: 30 }, (_, i) =>
+  makeRun({
+    project: 'p',
+    id: `r${i}`,
+    name: `run ${i}`,
+    state: 'running',
+    created_us: 1000 - i,
+    config: { seed: i, lr: i % 2 },
+  }),
+);
 
 test('a text or a number set by hand has no curve to plot', () => {
   const logged = { last: 0.5, min: 0.5, max: 0.5, last_step: 1, count: 1 };

@@ -1,18 +1,9 @@
 import { expect, test } from 'vitest';
-import type { Run } from '../api/types';
+import { makeRun } from '../lib/make_run';
 import { blocksOf, movesRuns, runsOf, withFresh } from './run_pages';
 import type { RunPages } from './run_pages';
 
-const run = (id: string, name = id): Run => ({
-  project: 'p',
-  id,
-  name,
-  state: 'running',
-  created_us: 0,
-  tags: [],
-  config: {},
-  summary: {},
-});
+const run = (id: string, name = id) => makeRun({ project: 'p', id, name, state: 'running' });
 const pages: RunPages = {
   key: 'k',
   total: 10_000,

@@ -1,19 +1,12 @@
 import { expect, test } from 'vitest';
 import type { GroupFacts } from '../api/groups';
 import type { Run } from '../api/types';
+import { makeRun } from '../lib/make_run';
 import { groupCell, groupName, groupRows, runRows, withPinned } from './run_rows';
 import type { Row } from './run_rows';
 
-const run = (id: string, lr: number): Run => ({
-  project: 'p',
-  id,
-  name: id,
-  state: 'finished',
-  created_us: 0,
-  tags: [],
-  config: { optimizer: { name: 'adam', lr } },
-  summary: {},
-});
+const run = (id: string, lr: number): Run =>
+  makeRun({ project: 'p', id, config: { optimizer: { name: 'adam', lr } } });
 const group = (value: number, runs: number): GroupFacts => ({
   values: [value],
   runs,

@@ -1,7 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { createGrant, deleteGrant, loadGrants } from '../../api/access';
-import type { Grant, GrantBody, GrantKind } from '../../api/access';
+import type { Grant, GrantKind } from '../../api/access';
+import type { NewGrant } from '../../api/types';
 import { attempt } from '../../lib/attempt';
 import { formatDate } from '../../lib/numbers';
 import { useResource } from '../../lib/resource';
@@ -17,7 +18,7 @@ interface Props {
   fields: ComponentChildren; // of the form that makes one
   isReady?: boolean; // false: the fields have nothing to choose from yet
   isShown?: (grant: Grant) => boolean;
-  bodyOf: (form: FormData) => GrantBody;
+  bodyOf: (form: FormData) => NewGrant;
   made: (grant: Grant & { token: string }) => ComponentChildren; // shown once
 }
 

@@ -1,9 +1,8 @@
+import { ROLES } from '../../api/types';
 import { me } from '../../lib/session';
 import { Button } from '../../ui/button';
 import { say } from '../../ui/toast';
 import { expiry, Grants } from './grants';
-
-const ROLES = ['view', 'write', 'admin'] as const;
 
 /** Tokens for programs: one's own, or, for an admin who asks, everybody's. */
 export function Tokens({ isOfAll = false }: { isOfAll?: boolean }) {
@@ -29,7 +28,7 @@ export function Tokens({ isOfAll = false }: { isOfAll?: boolean }) {
       isShown={(grant) => isOfAll || grant.user === own?.user}
       bodyOf={(form) => ({
         name: String(form.get('name')),
-        scopes: [String(form.get('role'))],
+        scopes: ROLES.filter((role) => role === form.get('role')),
         expires_in_s: expiry(form),
       })}
       made={({ token }) => (

@@ -81,9 +81,7 @@ export function VersionFacts({ version, project, onChanged }: Props) {
         <Fact name="size">{formatBytes(version.size)}</Fact>
         <Fact name="digest">{version.digest && <span class="mono">{version.digest}</span>}</Fact>
         <Fact name="made by">
-          {madeBy && (
-            <a href={linkTo(['p', madeBy.project, 'run', madeBy.id])}>{madeBy.name ?? madeBy.id}</a>
-          )}
+          {madeBy && <a href={linkTo(['p', madeBy.project, 'run', madeBy.id])}>{madeBy.id}</a>}
         </Fact>
         {Object.entries(flatten(version.metadata ?? {})).map(([key, value]) => (
           <Fact key={key} name={key}>
