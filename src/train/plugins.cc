@@ -11,7 +11,7 @@
 #include "nn/loss.h"
 #include "nn/model.h"
 #include "train/optimizer.h"
-#include "train/schedule.h"
+#include "train/schedules/schedule.h"
 
 namespace kedge::train {
 namespace {

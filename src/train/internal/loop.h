@@ -22,7 +22,7 @@
 #include "train/internal/simulated_crash.h"
 #include "train/internal/step.h"
 #include "train/preparation.h"
-#include "train/schedule.h"
+#include "train/schedules/schedule.h"
 
 namespace kedge::train {
 

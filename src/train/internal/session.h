@@ -27,7 +27,7 @@
 #include "train/internal/stop_rule.h"
 #include "train/internal/trainer_state.h"
 #include "train/preparation.h"
-#include "train/schedule.h"
+#include "train/schedules/schedule.h"
 
 namespace kedge::train {
 

@@ -26,7 +26,7 @@
 #include "train/internal/waits.h"
 #include "train/meters.h"
 #include "train/optimizer.h"
-#include "train/schedule.h"
+#include "train/schedules/schedule.h"
 
 namespace kedge::train {
 

@@ -20,7 +20,7 @@
 #include "train/internal/waits.h"
 #include "train/optimizer.h"
 #include "train/run_training.h"
-#include "train/schedule.h"
+#include "train/schedules/schedule.h"
 
 namespace kedge::train {
 namespace {

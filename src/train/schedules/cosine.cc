@@ -3,7 +3,7 @@
 #include <memory>
 #include <numbers>
 
-#include "train/schedule.h"
+#include "train/schedules/schedule.h"
 
 namespace kedge::train {
 namespace {

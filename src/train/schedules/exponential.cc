@@ -1,7 +1,7 @@
 #include <cmath>
 #include <memory>
 
-#include "train/schedule.h"
+#include "train/schedules/schedule.h"
 
 namespace kedge::train {
 namespace {

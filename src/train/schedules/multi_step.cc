@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "train/schedule.h"
+#include "train/schedules/schedule.h"
 
 namespace kedge::train {
 namespace {

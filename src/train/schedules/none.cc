@@ -1,6 +1,6 @@
 #include <memory>
 
-#include "train/schedule.h"
+#include "train/schedules/schedule.h"
 
 namespace kedge::train {
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "train/schedule.h"
+#include "train/schedules/schedule.h"
 
 namespace kedge::train {
 namespace {

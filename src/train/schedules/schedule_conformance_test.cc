@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "train/schedule.h"
+#include "train/schedules/schedule.h"
 
 namespace kedge::train {
 namespace {
