@@ -18,6 +18,8 @@ namespace kedge::data {
 inline constexpr std::string_view kImage = "image";    // U8 [height, width, channels], or Placement
 inline constexpr std::string_view kLabel = "label";    // I64 []: Dataset::label()
 inline constexpr std::string_view kTokens = "tokens";  // I32 [context + 1]
+// U8, one value a target: 0 where it counts for nothing in the loss.
+inline constexpr std::string_view kLossMask = "loss_mask";
 
 // Placement: one data::Placement a sample, which says where U8 values of the field's shape are.
 enum class FieldType : std::uint8_t { U8, I32, I64, F32, Placement };

@@ -65,9 +65,9 @@ std::vector<std::string> names_of(const Model& model) {
 }
 
 TEST(Converter, puts_other_layers_in_the_place_of_those_it_chooses) {
-  const Task task{.context = 4, .vocab = 16};
-  const auto plain = make_model(config_with(4), task).value();
-  const auto adapted = make_model(config_with(kHeads), task).value();
+  const Signature signature{.context = 4, .vocab = 16};
+  const auto plain = make_model(config_with(4), signature).value();
+  const auto adapted = make_model(config_with(kHeads), signature).value();
   EXPECT_THAT(names_of(*plain), testing::Not(testing::Contains("h.0.mlp.c_proj.lora_A")));
   EXPECT_THAT(names_of(*adapted),
               testing::IsSupersetOf({"h.0.mlp.c_proj.lora_A", "h.0.mlp.c_proj.lora_B",
@@ -75,8 +75,8 @@ TEST(Converter, puts_other_layers_in_the_place_of_those_it_chooses) {
 }
 
 TEST(Converter, the_new_layers_compute_and_are_in_their_blocks) {
-  const Task task{.context = 4, .vocab = 16};
-  const auto model = make_model(config_with(kHeads), task).value();
+  const Signature signature{.context = 4, .vocab = 16};
+  const auto model = make_model(config_with(kHeads), signature).value();
   model->forward(torch::zeros({1, 4}, torch::kInt64)).sum().backward();
   const std::vector<Block> blocks = model->blocks();
   for (const auto& [name, tensor] : blocks.at(1).parameters) {

@@ -102,7 +102,7 @@ config::ModelConfig config_of(const Json& golden_case) {
   return config;
 }
 
-Task task_of(const Json& json) {
+Signature signature_of(const Json& json) {
   return {.height = json.value("height", 0),
           .width = json.value("width", 0),
           .channels = json.value("channels", 0),
@@ -111,11 +111,11 @@ Task task_of(const Json& json) {
           .vocab = json.value("vocab", 0)};
 }
 
-at::Tensor input_of(const Task& task) {
-  if (task.is_language()) {
-    return ((noise(1, {2, task.context}) + 1) / 2 * task.vocab).to(torch::kInt64);
+at::Tensor input_of(const Signature& signature) {
+  if (signature.takes_tokens()) {
+    return ((noise(1, {2, signature.context}) + 1) / 2 * signature.vocab).to(torch::kInt64);
   }
-  return noise(1, {4, task.channels, task.height, task.width});
+  return noise(1, {4, signature.channels, signature.height, signature.width});
 }
 
 class GoldenModel : public testing::TestWithParam<std::size_t> {};
@@ -125,13 +125,13 @@ TEST_P(GoldenModel, gives_the_scores_and_gradients_of_pytorch) {
   // makes that large in deep networks.
   torch::set_num_threads(1);
   const Json& expected = golden()["models"][GetParam()];
-  const Task task = task_of(expected["task"]);
-  auto made = make_model(config_of(expected), task);
+  const Signature signature = signature_of(expected["task"]);
+  auto made = make_model(config_of(expected), signature);
   ASSERT_TRUE(made) << made.error().message;
   Model& model = **made;
   EXPECT_EQ(count_parameters(model), expected["parameters"].get<std::int64_t>());
   fill(model);
-  at::Tensor input = input_of(task);
+  at::Tensor input = input_of(signature);
 
   model.set_training(false);
   expect_near(model.forward(input), expected["eval_scores"], "evaluation scores");
@@ -195,8 +195,8 @@ TEST(GoldenLosses, equal_those_of_pytorch) {
 }
 
 TEST(GoldenScript, gives_the_scores_of_python) {
-  const Task task{.height = 8, .width = 8, .channels = 1, .classes = 3};
-  auto model = load_script_model(Path(KEDGE_FIXTURES) / "nn/scripted.pt", task);
+  const Signature signature{.height = 8, .width = 8, .channels = 1, .classes = 3};
+  auto model = load_script_model(Path(KEDGE_FIXTURES) / "nn/scripted.pt", signature);
   ASSERT_TRUE(model) << model.error().message;
   (*model)->set_training(false);
   expect_near((*model)->forward(noise(1, {4, 1, 8, 8})), golden()["scripted_scores"], "scripted");

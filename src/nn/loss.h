@@ -2,6 +2,8 @@
 // float probabilities [N, classes].
 #pragma once
 
+#include <cstdint>
+
 #include <ATen/core/Tensor.h>
 
 #include "config/train_config.h"
@@ -10,11 +12,16 @@
 
 namespace kedge::nn {
 
+// Targets of this value count for nothing, as in PyTorch.
+inline constexpr std::int64_t kIgnoredTarget = -100;
+
 class Loss {
  public:
   virtual ~Loss() = default;
 
-  // The mean over the batch, as a scalar tensor on the scores' device.
+  // The mean over the targets that count, as a scalar tensor on the scores' device; not a number
+  // where none does. Asked from the thread that trains, inside a captured step too: it reads
+  // nothing back.
   virtual at::Tensor operator()(const at::Tensor& scores, const at::Tensor& targets) const = 0;
 };
 

@@ -1,7 +1,5 @@
 #include "nn/model.h"
 
-#include <fmt/format.h>
-
 #include "nn/converter.h"
 #include "nn/internal/network.h"
 #include "nn/internal/weight_names.h"
@@ -9,19 +7,6 @@
 
 namespace kedge::nn {
 namespace {
-
-// A head may be wider than the data (spare classes), never narrower.
-Result<std::int64_t> head_size(std::string_view key, std::int64_t chosen, std::int64_t needed) {
-  if (chosen == 0) {
-    return needed;
-  }
-  if (chosen < needed) {
-    return fail(ErrorKind::Usage,
-                fmt::format("{} is {}, but the data have {}", key, chosen, needed),
-                fmt::format("leave {} out, or set it to {} or more", key, needed));
-  }
-  return chosen;
-}
 
 Result<void> convert_layers(const config::ModelConfig& config, Model& model) {
   auto* network = dynamic_cast<Network*>(&model);
@@ -39,18 +24,12 @@ Result<void> convert_layers(const config::ModelConfig& config, Model& model) {
 
 }  // namespace
 
-Result<std::unique_ptr<Model>> make_model(const config::ModelConfig& config, const Task& task,
-                                          const Making& making) {
-  Task sized = task;
-  if (task.is_language()) {
-    sized.vocab = KEDGE_TRY(head_size("model.vocab", config.vocab.value_or(0), task.vocab));
-  } else {
-    sized.classes = KEDGE_TRY(head_size("model.classes", config.classes, task.classes));
-  }
+Result<std::unique_ptr<Model>> make_model(const config::ModelConfig& config,
+                                          const Signature& signature, const Making& making) {
   if (!config.file.empty()) {
-    return load_script_model(config.file, sized);
+    return load_script_model(config.file, signature);
   }
-  auto model = KEDGE_TRY(Models::make("model", config.name, config, sized, making));
+  auto model = KEDGE_TRY(Models::make("model", config.name, config, signature, making));
   KEDGE_TRY(convert_layers(config, *model));
   return model;
 }

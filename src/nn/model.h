@@ -17,20 +17,9 @@
 #include "core/registry.h"
 #include "core/result.h"
 #include "nn/layers.h"
+#include "nn/signature.h"
 
 namespace kedge::nn {
-
-// What goes in and what must come out.
-struct Task {
-  std::int64_t height = 0;  // images
-  std::int64_t width = 0;
-  std::int64_t channels = 0;
-  std::int64_t classes = 0;
-  std::int64_t context = 0;  // tokens; 0 for images
-  std::int64_t vocab = 0;
-
-  bool is_language() const { return context > 0; }
-};
 
 using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 
@@ -100,12 +89,12 @@ class Model {
 
 // A model is one file in nn/models/, registered by name. Initial weights come from torch's global
 // generator: seed it first.
-using Models = Registry<Model, config::ModelConfig, Task, Making>;
+using Models = Registry<Model, config::ModelConfig, Signature, Making>;
 
 // The model that the config names, its layers converted as the config asks (nn/converter.h), or
 // the TorchScript file it points to.
-Result<std::unique_ptr<Model>> make_model(const config::ModelConfig& config, const Task& task,
-                                          const Making& making = {});
+Result<std::unique_ptr<Model>> make_model(const config::ModelConfig& config,
+                                          const Signature& signature, const Making& making = {});
 
 std::int64_t count_parameters(const Model& model);
 

@@ -48,13 +48,13 @@ std::size_t tensor_bytes(const Model& model) {
   return bytes;
 }
 
-torch::jit::Module module_of(Model& model, const Task& task) {
+torch::jit::Module module_of(Model& model, const Signature& signature) {
   // A module from Python still has its branches on `training`; freezing resolves them.
   if (auto* script = dynamic_cast<ScriptModel*>(&model)) {
     script->set_training(false);
     return torch::jit::freeze_module(script->module());
   }
-  return trace(model, task);
+  return trace(model, signature);
 }
 
 struct Ends {
@@ -63,20 +63,22 @@ struct Ends {
   std::vector<OnnxDimension> output_shape;
 };
 
-Ends ends_of(const Task& task) {
-  const OnnxDimension batch{.name = "batch"};
-  if (task.is_language()) {
-    const OnnxDimension tokens{.name = "tokens"};
-    return {.input = {kOnnxInput, at::kLong, 2},
-            .input_shape = {batch, tokens},
-            .output_shape = {batch, tokens, {.name = "", .size = task.vocab}}};
-  }
-  return {.input = {kOnnxInput, at::kFloat, 4},
-          .input_shape = {batch,
-                          {.name = "", .size = task.channels},
-                          {.name = "", .size = task.height},
-                          {.name = "", .size = task.width}},
-          .output_shape = {batch, {.name = "", .size = task.classes}}};
+// The batch is of any size, and so is a row of tokens.
+Ends ends_of(const Signature& signature) {
+  const auto dimensions = [](at::IntArrayRef shape, bool has_tokens) {
+    std::vector<OnnxDimension> all = {{.name = "batch"}};
+    for (const std::int64_t size : shape.slice(1)) {
+      all.push_back({.name = "", .size = size});
+    }
+    if (has_tokens) {
+      all[1] = {.name = "tokens"};
+    }
+    return all;
+  };
+  const at::Tensor input = signature.zeros(1);
+  return {.input = {kOnnxInput, input.scalar_type(), input.dim()},
+          .input_shape = dimensions(input.sizes(), signature.takes_tokens()),
+          .output_shape = dimensions(signature.scores_shape(1), signature.classes == 0)};
 }
 
 // Tensors become constants; without this, the analysis of mutation takes any two of them for one.
@@ -100,8 +102,9 @@ void resolve_attributes(const std::shared_ptr<torch::jit::Graph>& graph,
   torch::jit::EliminateDeadCode(graph);
 }
 
-Result<std::string> render_onnx(Model& model, const Task& task, const std::string& metadata) {
-  const torch::jit::Module module = module_of(model, task);
+Result<std::string> render_onnx(Model& model, const Signature& signature,
+                                const std::string& metadata) {
+  const torch::jit::Module module = module_of(model, signature);
   std::shared_ptr<torch::jit::Graph> graph = module.get_method("forward").graph();
   resolve_attributes(graph, module);
   // In-place operations become ordinary ones where no other name for the tensor sees the change;
@@ -109,7 +112,7 @@ Result<std::string> render_onnx(Model& model, const Task& task, const std::strin
   // which the analysis does not know.
   torch::jit::removeDropout(graph);
   torch::jit::RemoveTensorMutation(graph);
-  const Ends ends = ends_of(task);
+  const Ends ends = ends_of(signature);
   OnnxGraph onnx;
   onnx.add_input(ends.input.type, ends.input_shape);
   const OnnxValue output = KEDGE_TRY(OnnxWalker(model, onnx).walk(*graph, ends.input));
@@ -126,7 +129,7 @@ Result<std::string> render_onnx(Model& model, const Task& task, const std::strin
 
 }  // namespace
 
-Result<void> write_onnx(Model& model, const Task& task, const std::string& metadata,
+Result<void> write_onnx(Model& model, const Signature& signature, const std::string& metadata,
                         const Path& file) {
   const bool is_on_cpu = std::ranges::all_of(
       model.parameters(), [](const auto& named) { return named.second.is_cpu(); });
@@ -134,7 +137,7 @@ Result<void> write_onnx(Model& model, const Task& task, const std::string& metad
   KEDGE_TRY(require_size(tensor_bytes(model)));
   std::string bytes;
   try {
-    bytes = KEDGE_TRY(render_onnx(model, task, metadata));
+    bytes = KEDGE_TRY(render_onnx(model, signature, metadata));
   } catch (const std::exception& error) {
     return fail(ErrorKind::Usage,
                 fmt::format("the model cannot be written as ONNX: {}", torch_message(error)),

@@ -16,7 +16,7 @@ inline constexpr const char* kOnnxMetadataKey = "kedge";
 // tokens [batch, tokens]) to "output"; initializers carry the parameters' own names. `metadata` is
 // JSON text as for write_script. An operation without a translation is an error that names it, and
 // nothing is written. The model must be on the CPU; it is in evaluation mode afterwards.
-Result<void> write_onnx(Model& model, const Task& task, const std::string& metadata,
+Result<void> write_onnx(Model& model, const Signature& signature, const std::string& metadata,
                         const Path& file);
 
 }  // namespace kedge::nn

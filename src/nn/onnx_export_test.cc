@@ -118,8 +118,8 @@ class OnnxExport : public testing::Test {
 
   void TearDown() override { std::filesystem::remove(file_); }
 
-  std::string written(Model& model, const Task& task) {
-    const auto result = write_onnx(model, task, R"({"classes":["a"]})", file_);
+  std::string written(Model& model, const Signature& signature) {
+    const auto result = write_onnx(model, signature, R"({"classes":["a"]})", file_);
     EXPECT_TRUE(result) << result.error().message;
     return read_file(file_).value_or("");
   }
@@ -133,7 +133,7 @@ class OnnxExport : public testing::Test {
     EXPECT_FALSE(std::filesystem::exists(file_));
   }
 
-  static constexpr Task kTask{.height = 4, .width = 4, .channels = 1, .classes = 3};
+  static constexpr Signature kTask{.height = 4, .width = 4, .channels = 1, .classes = 3};
   const Path file_ =
       std::filesystem::temp_directory_path() / ("export." + std::to_string(getpid()) + ".onnx");
 };
@@ -163,13 +163,13 @@ class Expression : public Model {
   at::Tensor weight_;
 };
 
-std::unique_ptr<Model> small_model(const std::string& name, const Task& task) {
+std::unique_ptr<Model> small_model(const std::string& name, const Signature& signature) {
   config::ModelConfig config;
   config.name = name;
   config.hidden = {5};
   config.layers = 2;
   config.width = 48;
-  auto model = make_model(config, task);
+  auto model = make_model(config, signature);
   return model ? std::move(*model) : nullptr;
 }
 
@@ -197,9 +197,9 @@ TEST_F(OnnxExport, has_the_networks_layers_with_a_free_batch_axis) {
 }
 
 TEST_F(OnnxExport, frees_the_length_of_texts_too) {
-  const Task task{.context = 8, .vocab = 16};
-  const auto model = small_model("gpt-nano", task);
-  const std::string bytes = written(*model, task);
+  const Signature signature{.context = 8, .vocab = 16};
+  const auto model = small_model("gpt-nano", signature);
+  const std::string bytes = written(*model, signature);
   const Fields graph(Fields(bytes).one(kGraph).bytes);
   EXPECT_THAT(shape_of(graph.one(11)), ElementsAre("batch", "tokens"));
   EXPECT_THAT(shape_of(graph.one(12)), ElementsAre("batch", "tokens", "16"));
@@ -208,14 +208,14 @@ TEST_F(OnnxExport, frees_the_length_of_texts_too) {
 // Equal tensors stay apart: a fresh model has many.
 TEST_F(OnnxExport, holds_every_model_with_its_tensors_under_their_names) {
   for (const auto& [name, entry] : Models::all()) {
-    Task task{.height = 64, .width = 64, .channels = 3, .classes = 4};
-    std::unique_ptr<Model> model = small_model(std::string(name), task);
+    Signature signature{.height = 64, .width = 64, .channels = 3, .classes = 4};
+    std::unique_ptr<Model> model = small_model(std::string(name), signature);
     if (!model) {
-      task = {.context = 8, .vocab = 16};
-      model = small_model(std::string(name), task);
+      signature = {.context = 8, .vocab = 16};
+      model = small_model(std::string(name), signature);
     }
     ASSERT_TRUE(model) << name;
-    const std::string bytes = written(*model, task);
+    const std::string bytes = written(*model, signature);
     const Fields graph(Fields(bytes).one(kGraph).bytes);
     const auto stored = initializers(graph);
     for (const NamedTensors& list : {model->parameters(), model->buffers()}) {
@@ -233,9 +233,9 @@ TEST_F(OnnxExport, holds_every_model_with_its_tensors_under_their_names) {
 }
 
 TEST_F(OnnxExport, takes_a_module_from_python) {
-  const Task task{.height = 8, .width = 8, .channels = 1, .classes = 3};
-  const auto model = load_script_model(Path(KEDGE_FIXTURES) / "nn/scripted.pt", task).value();
-  const std::string bytes = written(*model, task);
+  const Signature signature{.height = 8, .width = 8, .channels = 1, .classes = 3};
+  const auto model = load_script_model(Path(KEDGE_FIXTURES) / "nn/scripted.pt", signature).value();
+  const std::string bytes = written(*model, signature);
   const Fields graph(Fields(bytes).one(kGraph).bytes);
   EXPECT_THAT(node_types(graph),
               ElementsAre("Conv", "BatchNormalization", "Relu", "Reshape", "Gemm", "Identity"));

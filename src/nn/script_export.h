@@ -17,7 +17,7 @@ inline constexpr const char* kScriptMetadataFile = "kedge.json";
 // their own names, on any batch size. It takes what forward() takes: images already normalised to
 // float. `metadata` is JSON text that says how (class names, transforms, mean, std). The model must
 // be on the CPU; it is in evaluation mode afterwards.
-Result<void> write_script(Model& model, const Task& task, const std::string& metadata,
+Result<void> write_script(Model& model, const Signature& signature, const std::string& metadata,
                           const Path& file);
 
 }  // namespace kedge::nn

@@ -38,14 +38,11 @@ Error wrong_output(const Path& file, const std::string& got, at::IntArrayRef exp
           "change the module's output layer, or model.classes / model.vocab, so that they agree"};
 }
 
-Result<void> try_on_zeros(torch::jit::Module& module, const Path& file, const Task& task) {
+Result<void> try_on_zeros(torch::jit::Module& module, const Path& file,
+                          const Signature& signature) {
   constexpr std::int64_t kBatch = 2;
-  const at::Tensor input = task.is_language()
-                               ? torch::zeros({kBatch, task.context}, torch::kInt64)
-                               : torch::zeros({kBatch, task.channels, task.height, task.width});
-  const std::vector<std::int64_t> expected =
-      task.is_language() ? std::vector<std::int64_t>{kBatch, task.context, task.vocab}
-                         : std::vector<std::int64_t>{kBatch, task.classes};
+  const at::Tensor input = signature.zeros(kBatch);
+  const std::vector<std::int64_t> expected = signature.scores_shape(kBatch);
   const torch::NoGradGuard no_grad;
   try {
     module.eval();
@@ -136,7 +133,7 @@ void ScriptModel::to(at::ScalarType type) {
   convert_floats(buffers(), type);
 }
 
-Result<std::unique_ptr<Model>> load_script_model(const Path& file, const Task& task) {
+Result<std::unique_ptr<Model>> load_script_model(const Path& file, const Signature& signature) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(file, error)) {
     return fail(ErrorKind::NotFound, fmt::format("model.file {} does not exist", file.string()),
@@ -159,7 +156,7 @@ Result<std::unique_ptr<Model>> load_script_model(const Path& file, const Task& t
                 "save the module before torch.jit.freeze");
   }
   tell_if_frozen(module, file);
-  KEDGE_TRY(try_on_zeros(module, file, task));
+  KEDGE_TRY(try_on_zeros(module, file, signature));
   return model;
 }
 

@@ -37,8 +37,8 @@ class ScriptModel : public Model {
   std::unique_ptr<torch::jit::Module> module_;  // behind a pointer to keep its header out
 };
 
-// Reads the file and tries it once on zeros: what does not give the task's scores is refused here,
+// Reads the file and tries it once on zeros: what does not give the signature's scores is refused,
 // not in the first training step.
-Result<std::unique_ptr<Model>> load_script_model(const Path& file, const Task& task);
+Result<std::unique_ptr<Model>> load_script_model(const Path& file, const Signature& signature);
 
 }  // namespace kedge::nn

@@ -19,7 +19,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-const Task kTask{.height = 8, .width = 8, .channels = 1, .classes = 3};
+const Signature kTask{.height = 8, .width = 8, .channels = 1, .classes = 3};
 
 Path fixture(const std::string& name) {
   return Path(KEDGE_FIXTURES) / "nn" / name;
@@ -93,8 +93,8 @@ TEST(ScriptModel, is_exported_as_it_came) {
   std::filesystem::remove(file);
 }
 
-void expect_refused(const Path& file, const Task& task, const std::string& message) {
-  const auto model = load_script_model(file, task);
+void expect_refused(const Path& file, const Signature& signature, const std::string& message) {
+  const auto model = load_script_model(file, signature);
   ASSERT_FALSE(model);
   EXPECT_THAT(model.error().message, HasSubstr(message));
   EXPECT_THAT(model.error().message, HasSubstr(file.string()));

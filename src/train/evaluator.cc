@@ -1,6 +1,7 @@
 #include "train/evaluator.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include <torch/types.h>
@@ -26,10 +27,9 @@ Evaluator::Evaluator(data::Loader& loader, InputMaker& make_inputs, const nn::Lo
       loss_(loss),
       preparation_(preparation),
       options_(std::move(options)),
-      meters_({.context = options_.context,
-               .classes = preparation.task.classes,
-               .with_confusion = options_.with_confusion && !preparation.task.is_language(),
-               .is_language = preparation.task.is_language()}),
+      meters_(preparation.task->make_meters(
+          preparation.signature,
+          {.context = options_.context, .with_confusion = options_.with_confusion})),
       graphs_(options_.capture_with, "batches of the validation") {}
 
 // The scores of the batch that was staged, counted. Asked of the device, not read back.
@@ -42,28 +42,29 @@ at::Tensor Evaluator::measure(nn::Model& model) {
     scores = options_.forward ? options_.forward(inputs.x) : model.forward(inputs.x);
     loss = loss_(scores, inputs.y);
   }
-  meters_.add(loss, scores, inputs.y);
+  meters_->add(loss, scores, inputs);
   return scores;
 }
 
 Result<Evaluation> Evaluator::run(nn::Model& model, const std::string& prefix,
                                   dist::ProcessGroup& group) {
   const torch::NoGradGuard no_grad;
-  const bool is_language = preparation_.task.is_language();
   Evaluation evaluation;
-  meters_.reset();
+  meters_->reset();
   model.set_training(false);
   loader_.start_epoch(0);
   while (auto batch = KEDGE_TRY(loader_.next())) {
     evaluation.skipped += batch->skipped;
-    // Not left out by a rank without a sample: the question below is for all of them.
-    if (batch->count > 0) {
+    // Not left out by a rank where nothing counts: the question below is for all of them.
+    if (loss_weight(*batch) > 0) {
       make_inputs_.stage(*batch);
       const at::Tensor scores = graphs_.run(
           {.inputs = make_inputs_.staged_at(), .count = batch->count},
           [&] { return measure(model); }, [] {});
-      if (!is_language && std::ssize(evaluation.predictions) < options_.prediction_count) {
-        keep_predictions(*batch, scores, evaluation.predictions);
+      auto& kept = evaluation.predictions;
+      if (const auto wanted = options_.prediction_count - std::ssize(kept); wanted > 0) {
+        std::ranges::move(preparation_.task->predictions(make_inputs_, *batch, scores, wanted),
+                          std::back_inserter(kept));
       }
     }
     if (options_.should_stop) {
@@ -76,28 +77,9 @@ Result<Evaluation> Evaluator::run(nn::Model& model, const std::string& prefix,
   std::vector<double> counts = {static_cast<double>(evaluation.skipped)};
   dist::all_reduce_sum(group, counts);
   evaluation.skipped = static_cast<std::int64_t>(counts.front());
-  evaluation.metrics = meters_.read(prefix, group);
-  if (options_.with_confusion && !is_language) {
-    evaluation.confusion = meters_.read_confusion();
-  }
+  evaluation.metrics = meters_->read(prefix, group);
+  evaluation.confusion = meters_->read_confusion(group);
   return evaluation;
-}
-
-void Evaluator::keep_predictions(const data::Batch& batch, const at::Tensor& scores,
-                                 std::vector<Prediction>& predictions) const {
-  const std::int64_t wanted = options_.prediction_count - std::ssize(predictions);
-  const std::int64_t count = std::min(wanted, batch.count);
-  const at::Tensor probabilities =
-      scores.slice(0, 0, count).to(at::kFloat).softmax(1).cpu().contiguous();
-  const auto* row = probabilities.data_ptr<float>();
-  const auto* labels = batch.find(data::kLabel)->as<std::int64_t>();
-  const std::int64_t classes = probabilities.size(1);
-  for (std::int64_t i = 0; i < count; ++i) {
-    predictions.push_back({.index = batch.indices[static_cast<std::size_t>(i)],
-                           .label = labels[i],
-                           .scores = {row + i * classes, row + (i + 1) * classes},
-                           .image = make_inputs_.image_of(batch, i)});
-  }
 }
 
 }  // namespace kedge::train

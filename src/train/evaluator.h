@@ -22,14 +22,6 @@
 
 namespace kedge::train {
 
-// One row of the table of predictions.
-struct Prediction {
-  std::int64_t index = 0;  // in the data set
-  std::int64_t label = 0;
-  std::vector<float> scores;  // probabilities per class
-  data::Image image;          // as the model saw it, before normalisation
-};
-
 struct Evaluation {
   Metrics metrics;
   std::vector<std::vector<std::int64_t>> confusion;  // empty unless asked for
@@ -64,15 +56,13 @@ class Evaluator {
 
  private:
   at::Tensor measure(nn::Model& model);
-  void keep_predictions(const data::Batch& batch, const at::Tensor& scores,
-                        std::vector<Prediction>& predictions) const;
 
   data::Loader& loader_;
   InputMaker& make_inputs_;
   const nn::Loss& loss_;
   const Preparation& preparation_;
   Options options_;
-  Meters meters_;  // captured work adds to these very tensors
+  std::unique_ptr<Meters> meters_;  // captured work adds to these very tensors
   device::StepGraphs graphs_;
 };
 

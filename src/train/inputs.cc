@@ -8,7 +8,9 @@
 #include <torch/types.h>
 
 #include "data/placement.h"
+#include "nn/loss.h"
 #include "train/internal/resident.h"
+#include "train/preparation.h"
 
 namespace kedge::train {
 namespace {
@@ -34,7 +36,9 @@ at::Tensor per_channel(const std::vector<double>& values, const InputMaker::Opti
 
 }  // namespace
 
-InputMaker::InputMaker(const Normalise& normalise, Options options) : options_(options) {
+InputMaker::InputMaker(const Preparation& preparation, Options options)
+    : options_(options), task_(preparation.task) {
+  const Normalise& normalise = preparation.normalise;
   if (normalise.mean.empty()) {
     return;
   }
@@ -75,12 +79,13 @@ at::Tensor InputMaker::staged(std::string_view name) const {
 }
 
 Inputs InputMaker::make() {
-  if (const at::Tensor tokens = staged(data::kTokens); tokens.defined()) {
-    const at::Tensor window_NT = tokens.to(at::kLong);
-    const std::int64_t context = window_NT.size(1) - 1;
-    return {window_NT.slice(1, 0, context), window_NT.slice(1, 1, context + 1)};
+  Inputs inputs = task_->make_inputs(*this);
+  if (const at::Tensor mask = staged(data::kLossMask); mask.defined()) {
+    const at::Tensor is_out = mask.eq(0);
+    inputs.counted = is_out.logical_not().sum().to(at::kDouble);
+    inputs.y = inputs.y.masked_fill(is_out, nn::kIgnoredTarget);
   }
-  return {images(), staged(data::kLabel)};
+  return inputs;
 }
 
 // A slot is written only when the step that read it last is done: with two slots that is the step
@@ -197,9 +202,13 @@ data::Image InputMaker::image_of(const data::Batch& batch, std::int64_t i) const
   return image;
 }
 
-std::int64_t predictions_of(const data::Batch& batch) {
-  const data::Field* tokens = batch.find(data::kTokens);
-  return tokens == nullptr ? batch.count : batch.count * (tokens->shape.front() - 1);
+std::int64_t loss_weight(const data::Batch& batch) {
+  const data::Field* mask = batch.find(data::kLossMask);
+  if (mask == nullptr || batch.count == 0) {
+    return batch.count;
+  }
+  const auto size = batch.count * static_cast<std::int64_t>(mask->bytes_per_sample());
+  return size - std::count(mask->as<std::uint8_t>(), mask->as<std::uint8_t>() + size, 0);
 }
 
 data::Allocate batch_allocator(at::Device device, bool pinned) {

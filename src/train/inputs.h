@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -23,11 +24,14 @@
 
 namespace kedge::train {
 
+struct Preparation;
 struct Resident;
+class Task;
 
 struct Inputs {
-  at::Tensor x;  // images: float [N, C, H, W]; tokens: int64 [N, T]
-  at::Tensor y;  // int64 [N], or [N, T]; undefined for images without labels
+  at::Tensor x;             // images: float [N, C, H, W]; tokens: int64 [N, T]
+  at::Tensor y;             // int64 [N], or [N, T]; undefined for images without labels
+  at::Tensor counted = {};  // targets that a mask leaves, a double; undefined: all of them
 };
 
 // How images become floats; kept with the model, because inference must do the same.
@@ -49,13 +53,14 @@ class InputMaker {
     kernels::PlaceImages* place = nullptr;
   };
 
-  InputMaker(const Normalise& normalise, Options options);
+  InputMaker(const Preparation& preparation, Options options);
 
   // Returns at once; the batch may be destroyed. What the batch before it was staged to stays valid
   // for work that was queued already.
   void stage(const data::Batch& batch);
 
-  // Of the batch that was staged last.
+  // Of the batch that was staged last: what the task makes of its fields. Targets that its mask
+  // leaves out are nn::kIgnoredTarget.
   Inputs make();
 
   Inputs operator()(const data::Batch& batch) {
@@ -66,6 +71,9 @@ class InputMaker {
   // A field of the batch that was staged last, on the device: [count, shape...]. Undefined where
   // the batch has no such field. Placements are bytes.
   at::Tensor staged(std::string_view name) const;
+
+  // The staged field "image": [N, C, H, W], normalised.
+  at::Tensor images() const;
 
   // One image of `batch`, which must have some, as 8-bit pixels.
   data::Image image_of(const data::Batch& batch, std::int64_t i) const;
@@ -86,7 +94,6 @@ class InputMaker {
     at::Tensor bytes;
   };
 
-  at::Tensor images() const;
   at::Tensor render_placed(const StagedField& image) const;
   void stage_on_device();
   bool has_room(const std::vector<at::Tensor>& memory) const;
@@ -100,6 +107,7 @@ class InputMaker {
   };
 
   Options options_;
+  std::shared_ptr<const Task> task_;
   at::Tensor scale_;  // [1, C, 1, 1]: 1 / (255 std)
   at::Tensor shift_;  // -mean / std
   std::array<Slot, 2> slots_;
@@ -110,8 +118,9 @@ class InputMaker {
   std::deque<InFlight> in_flight_;
 };
 
-// How many classes or tokens a model predicts from a batch.
-std::int64_t predictions_of(const data::Batch& batch);
+// What the mean loss of a batch counts by among others': the targets that its mask leaves, or its
+// samples where it has no mask, for each has equally many.
+std::int64_t loss_weight(const data::Batch& batch);
 
 // Page-locked memory when there is a GPU to copy to.
 data::Allocate batch_allocator(at::Device device, bool pinned);

@@ -9,6 +9,7 @@
 #include <torch/types.h>
 
 #include "train/internal/resident.h"
+#include "train/preparation.h"
 
 namespace kedge::train {
 namespace {
@@ -31,10 +32,22 @@ data::Batch two_images(std::int64_t channels) {
           .fields = {field_of(infos[0], pixels), field_of<std::int64_t>(infos[1], {4, 7})}};
 }
 
+Preparation for_task(const std::string& name, const Normalise& normalise = {}) {
+  Preparation preparation;
+  preparation.task = Tasks::make("task", name).value();
+  preparation.normalise = normalise;
+  return preparation;
+}
+
+Preparation for_images(const Normalise& normalise) {
+  return for_task("classification", normalise);
+}
+
 class InputsOf : public testing::TestWithParam<bool> {};
 
 TEST_P(InputsOf, pixels_are_scaled_and_normalised_per_channel) {
-  InputMaker make({.mean = {0.5, 0.25}, .std = {0.5, 0.125}}, {.channels_last = GetParam()});
+  InputMaker make(for_images({.mean = {0.5, 0.25}, .std = {0.5, 0.125}}),
+                  {.channels_last = GetParam()});
   const data::Batch batch = two_images(2);
   const Inputs inputs = make(batch);
   ASSERT_EQ(inputs.x.sizes(), at::IntArrayRef({2, 2, 2, 3}));
@@ -52,14 +65,14 @@ TEST_P(InputsOf, pixels_are_scaled_and_normalised_per_channel) {
 INSTANTIATE_TEST_SUITE_P(both_layouts, InputsOf, testing::Bool());
 
 TEST(Inputs, pure_bfloat16_is_rounded_after_normalising) {
-  InputMaker make({.mean = {0.5}, .std = {0.25}}, {.type = at::kBFloat16});
+  InputMaker make(for_images({.mean = {0.5}, .std = {0.25}}), {.type = at::kBFloat16});
   const Inputs inputs = make(two_images(1));
   EXPECT_EQ(inputs.x.scalar_type(), at::kBFloat16);
   EXPECT_NEAR(inputs.x[0][0][0][0].item<double>(), -2, 0);
 }
 
 TEST(Inputs, labels_outlive_the_batch) {
-  InputMaker make({.mean = {0}, .std = {1}}, {});
+  InputMaker make(for_images({.mean = {0}, .std = {1}}), {});
   const Inputs inputs = make(two_images(1));
   EXPECT_EQ(inputs.y.sum().item<std::int64_t>(), 11);
 }
@@ -68,11 +81,26 @@ TEST(Inputs, a_token_predicts_the_one_after_it) {
   std::vector<std::int32_t> tokens(8);
   std::iota(tokens.begin(), tokens.end(), 10);
   const data::Batch batch{.count = 2, .fields = {field_of(data::token_fields(3).front(), tokens)}};
-  EXPECT_EQ(predictions_of(batch), 6);
-  InputMaker make({}, {});
+  EXPECT_EQ(for_task("language_modelling").task->count_items(batch), 6);
+  EXPECT_EQ(loss_weight(batch), 2) << "without a mask, samples";
+  InputMaker make(for_task("language_modelling"), {});
   const Inputs inputs = make(batch);
   EXPECT_TRUE(inputs.x.equal(torch::tensor({{10, 11, 12}, {14, 15, 16}}, torch::kInt64)));
   EXPECT_TRUE(inputs.y.equal(torch::tensor({{11, 12, 13}, {15, 16, 17}}, torch::kInt64)));
+}
+
+TEST(Inputs, targets_that_the_mask_leaves_out_are_ignored_and_not_counted) {
+  std::vector<std::int32_t> ids(8);
+  std::iota(ids.begin(), ids.end(), 10);
+  const data::FieldInfo mask{.name = std::string(data::kLossMask), .shape = {3}};
+  const data::Batch batch{.count = 2,
+                          .fields = {field_of(data::token_fields(3).front(), ids),
+                                     field_of<std::uint8_t>(mask, {0, 1, 1, 0, 0, 1})}};
+  EXPECT_EQ(loss_weight(batch), 3);
+  InputMaker make(for_task("language_modelling"), {});
+  const Inputs inputs = make(batch);
+  EXPECT_TRUE(inputs.y.equal(torch::tensor({{-100, 12, 13}, {-100, -100, 17}}, torch::kInt64)));
+  EXPECT_EQ(inputs.counted.item<double>(), 3);
 }
 
 TEST(Inputs, any_field_of_a_batch_is_staged_under_its_name) {
@@ -80,18 +108,18 @@ TEST(Inputs, any_field_of_a_batch_is_staged_under_its_name) {
   data::Batch batch = two_images(1);
   batch.fields.push_back(
       field_of({.name = "weight", .type = data::FieldType::F32, .shape = {2}}, weights));
-  InputMaker make({.mean = {0}, .std = {1}}, {});
+  InputMaker make(for_images({.mean = {0}, .std = {1}}), {});
   make.stage(batch);
   EXPECT_TRUE(make.staged("weight").equal(torch::tensor({{0.0F, 0.5F}, {1.0F, 0.25F}})));
   EXPECT_EQ(make.staged(data::kImage).sizes(), at::IntArrayRef({2, 2, 3, 1}));
   EXPECT_FALSE(make.staged("mask").defined());
-  EXPECT_EQ(predictions_of(batch), 2);
+  EXPECT_EQ(loss_weight(batch), 2);
 }
 
 TEST(Inputs, images_may_have_no_labels) {
   data::Batch batch = two_images(1);
   batch.fields.pop_back();
-  InputMaker make({.mean = {0}, .std = {1}}, {});
+  InputMaker make(for_images({.mean = {0}, .std = {1}}), {});
   const Inputs inputs = make(batch);
   EXPECT_EQ(inputs.x.size(0), 2);
   EXPECT_FALSE(inputs.y.defined());
@@ -136,8 +164,8 @@ TEST(Inputs, images_on_the_device_make_the_same_batches_as_streamed_ones) {
   options.placed = resident->shape;
   data::Loader placed(colours, *pipeline, options);
   const Normalise normalise{.mean = {0.5, 0.4, 0.3}, .std = {0.2, 0.3, 0.4}};
-  InputMaker make_streamed(normalise, {});
-  InputMaker make_placed(normalise, {.resident = &*resident});
+  InputMaker make_streamed(for_images(normalise), {});
+  InputMaker make_placed(for_images(normalise), {.resident = &*resident});
   for (std::int64_t epoch = 0; epoch < 3; ++epoch) {
     streamed.start_epoch(epoch);
     placed.start_epoch(epoch);

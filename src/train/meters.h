@@ -1,9 +1,9 @@
-// Sums of loss and hits over many batches, kept on the device: reading them is the only sync.
+// Sums of the loss, and of what a task measures beside it, over many batches. They stay on the
+// device: reading them is the only sync.
 #pragma once
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,45 +12,64 @@
 #include "device/context.h"
 #include "dist/process_group.h"
 #include "nn/model.h"
+#include "train/inputs.h"
 
 namespace kedge::train {
 
 using Metrics = std::map<std::string, double>;
 
+// Used by the thread that trains; add() may be captured, the others may not.
 class Meters {
  public:
-  struct Options {
-    device::ContextPtr context = std::make_shared<const device::Context>();
-    std::int64_t classes = 0;  // 0: no accuracy (language models, soft targets)
-    bool with_confusion = false;
-    bool is_language = false;  // perplexity
-  };
+  explicit Meters(const device::ContextPtr& context);
+  virtual ~Meters() = default;
+  Meters(const Meters&) = delete;
+  Meters& operator=(const Meters&) = delete;
 
-  explicit Meters(Options options);
+  virtual void reset();
 
-  void reset();
+  // `loss` is the mean over the targets that count.
+  void add(const at::Tensor& loss, const at::Tensor& scores, const Inputs& inputs);
 
-  // `loss` is the batch's mean; `scores` [N, classes] and `labels` [N] count hits.
-  void add(const at::Tensor& loss, const at::Tensor& scores, const at::Tensor& labels);
-
-  // Over all ranks. "<prefix>loss", "<prefix>accuracy", "<prefix>top5", "<prefix>perplexity".
+  // A collective: over all ranks, "<prefix>loss" and the task's own. The sums stay.
   Metrics read(const std::string& prefix, dist::ProcessGroup& group);
 
   // The sums so far, live: a run that is resumed inside an epoch goes on with them.
   nn::NamedTensors state() const { return {{"sums", sums_}}; }
 
-  // Moves the sums of all ranks to rank 0: what is saved in the middle of an epoch is of all.
+  // A collective that moves the sums of all ranks to rank 0: what is saved in the middle of an
+  // epoch is of all.
   void move_to_first(dist::ProcessGroup& group);
 
-  // counts[i][j]: samples of class i predicted as j, over all ranks. Call after read().
-  std::vector<std::vector<std::int64_t>> read_confusion() const;
+  // A collective, once after the last batch. counts[i][j]: samples of class i predicted as j, over
+  // all ranks; empty where none are counted.
+  virtual std::vector<std::vector<std::int64_t>> read_confusion(dist::ProcessGroup& /*group*/) {
+    return {};
+  }
+
+ protected:
+  // Of all targets that count.
+  struct Means {
+    double loss = 0;
+    double first = 0;  // of the task's own sums
+    double second = 0;
+  };
 
  private:
-  bool try_fused(const device::ScoredStep& step);
+  // Everything in one kernel, where that can be done; nothing is added otherwise.
+  virtual bool add_fused(const at::Tensor& /*loss*/, const at::Tensor& /*scores*/,
+                         const at::Tensor& /*targets*/, at::Tensor& /*sums*/) {
+    return false;
+  }
 
-  Options options_;
-  at::Tensor sums_;       // double [4]: loss * samples, samples, top-1 hits, top-5 hits
-  at::Tensor confusion_;  // int64 [classes * classes]
+  // Adds to the task's own two sums.
+  virtual void add_own(const at::Tensor& /*scores*/, const at::Tensor& /*targets*/,
+                       at::Tensor& /*first*/, at::Tensor& /*second*/) {}
+
+  virtual void read_own(const Means& /*means*/, const std::string& /*prefix*/,
+                        Metrics& /*metrics*/) const {}
+
+  at::Tensor sums_;  // double [4]: loss * targets, targets, two of the task's own
 };
 
 }  // namespace kedge::train

@@ -53,7 +53,7 @@ config::PluginKeys model_keys(const config::ModelConfig& model) {
   if (!model.file.empty()) {
     keys.chosen = model.file;
     keys.chosen_by = "file";
-    keys.read = {"vocab"};  // make_model() reads it for a file as well
+    keys.read = {"vocab"};  // by the task, whatever the model
   }
   return keys;
 }

@@ -10,19 +10,18 @@
 
 #include "core/nearest.h"
 #include "dist/process_group.h"
-#include "train/internal/first_image.h"
-#include "train/meters.h"
 
 namespace kedge::train {
 
 nlohmann::json Preparation::to_json() const {
   return {{"task",
-           {{"height", task.height},
-            {"width", task.width},
-            {"channels", task.channels},
-            {"classes", task.classes},
-            {"context", task.context},
-            {"vocab", task.vocab}}},
+           {{"name", task_name},
+            {"height", signature.height},
+            {"width", signature.width},
+            {"channels", signature.channels},
+            {"classes", signature.classes},
+            {"context", signature.context},
+            {"vocab", signature.vocab}}},
           {"class_names", class_names},
           {"transform", eval_steps},
           {"mean", normalise.mean},
@@ -30,22 +29,28 @@ nlohmann::json Preparation::to_json() const {
 }
 
 Result<Preparation> Preparation::from_json(const nlohmann::json& json) {
+  Preparation preparation;
   try {
     const nlohmann::json& task = json.at("task");
-    return Preparation{.task = {.height = task.at("height"),
-                                .width = task.at("width"),
-                                .channels = task.at("channels"),
-                                .classes = task.at("classes"),
-                                .context = task.at("context"),
-                                .vocab = task.at("vocab")},
-                       .class_names = json.at("class_names"),
-                       .eval_steps = json.at("transform"),
-                       .normalise = {.mean = json.at("mean"), .std = json.at("std")}};
+    // Older checkpoints do not name it.
+    preparation.task_name =
+        task.value("name", task.at("context") > 0 ? "language_modelling" : "classification");
+    preparation.signature = {.height = task.at("height"),
+                             .width = task.at("width"),
+                             .channels = task.at("channels"),
+                             .classes = task.at("classes"),
+                             .context = task.at("context"),
+                             .vocab = task.at("vocab")};
+    preparation.class_names = json.at("class_names");
+    preparation.eval_steps = json.at("transform");
+    preparation.normalise = {.mean = json.at("mean"), .std = json.at("std")};
   } catch (const nlohmann::json::exception& error) {
     return fail(
         ErrorKind::Corrupt,
         fmt::format("the checkpoint does not say how inputs are prepared: {}", error.what()));
   }
+  preparation.task = KEDGE_TRY(Tasks::make("task", preparation.task_name));
+  return preparation;
 }
 
 void apply_compute_settings(const config::Config& config) {
@@ -66,60 +71,36 @@ Result<Preparation> prepare(const config::Config& config, const data::Dataset& d
                             const data::Pipeline& eval_pipeline) {
   const data::DatasetInfo& info = dataset.info();
   Preparation preparation;
+  for (const auto& [name, entry] : Tasks::all()) {
+    auto task = KEDGE_TRY(entry.make());
+    if (task->fits(info)) {
+      preparation.task_name = name;
+      preparation.task = std::move(task);
+    }
+  }
+  KEDGE_CHECK(preparation.task != nullptr, "every source's samples are for a task");
   preparation.class_names = info.class_names;
   preparation.eval_steps = eval_pipeline.steps();
-  nn::Task& task = preparation.task;
-  if (const data::FieldInfo* tokens = data::find_field(info.fields, data::kTokens)) {
-    if (config.train.mixup > 0) {
-      return fail(ErrorKind::Usage, "train.mixup mixes images, but the data are tokens",
-                  "leave train.mixup out");
-    }
-    task.context = tokens->shape.front() - 1;
-    task.vocab = config.model.vocab.value_or(info.vocab);
-    if (task.vocab < info.vocab) {
-      return fail(ErrorKind::Usage,
-                  fmt::format("model.vocab is {}, but the data has tokens up to {}", task.vocab,
-                              info.vocab - 1));
-    }
-    return preparation;
-  }
-  const data::Image image = KEDGE_TRY(first_image(config, dataset, eval_pipeline));
-  task.height = image.height;
-  task.width = image.width;
-  task.channels = image.channels;
-  const auto data_classes = static_cast<std::int64_t>(info.class_names.size());
-  task.classes = config.model.classes > 0 ? config.model.classes : data_classes;
-  if (task.classes < data_classes) {
-    return fail(
-        ErrorKind::Usage,
-        fmt::format("model.classes is {}, but the data has {} classes", task.classes, data_classes),
-        "leave model.classes out to take the data's, or choose some with data.classes");
-  }
-  preparation.normalise = config.transform.mean.empty()
-                              ? Normalise{info.mean, info.std}
-                              : Normalise{config.transform.mean, config.transform.std};
-  if (static_cast<std::int64_t>(preparation.normalise.mean.size()) != task.channels) {
-    return fail(ErrorKind::Usage,
-                fmt::format("transform.mean has {} values, but the images have {} channels",
-                            preparation.normalise.mean.size(), task.channels));
-  }
+  const Task& task = *preparation.task;
+  preparation.signature = KEDGE_TRY(task.find_signature(config, dataset, eval_pipeline));
+  preparation.normalise = KEDGE_TRY(task.find_normalise(config, info, preparation.signature));
   return preparation;
 }
 
 Result<void> check_metric_names(const config::Config& config, const Preparation& preparation,
                                 bool has_validation) {
-  const bool is_language = preparation.task.is_language();
   const auto group = dist::make_single_process_group();
   std::vector<std::string> known;
-  const auto add = [&](const std::string& prefix, std::int64_t classes) {
-    for (const auto& [name, value] :
-         Meters({.classes = classes, .is_language = is_language}).read(prefix, *group)) {
+  const auto add = [&](const std::string& prefix, bool has_mixed_targets) {
+    const auto meters = preparation.task->make_meters(preparation.signature,
+                                                      {.has_mixed_targets = has_mixed_targets});
+    for (const auto& [name, value] : meters->read(prefix, *group)) {
       known.push_back(name);
     }
   };
-  add("train/", config.train.mixup > 0 ? 0 : preparation.task.classes);
+  add("train/", config.train.mixup > 0);
   if (has_validation) {
-    add("val/", preparation.task.classes);
+    add("val/", /*has_mixed_targets=*/false);
   }
   const auto check = [&](bool is_used, const char* key, const std::string& name) -> Result<void> {
     if (!is_used || std::ranges::find(known, name) != known.end()) {

@@ -15,12 +15,15 @@
 #include "data/pipeline.h"
 #include "nn/model.h"
 #include "train/inputs.h"
+#include "train/task.h"
 
 namespace kedge::train {
 
 // Everything that must be the same when a model is used as when it was trained.
 struct Preparation {
-  nn::Task task;
+  std::string task_name;
+  std::shared_ptr<const Task> task;
+  nn::Signature signature;
   std::vector<std::string> class_names;
   std::vector<std::string> eval_steps;
   Normalise normalise;
@@ -35,7 +38,8 @@ struct Preparation {
 // operation of libtorch's, and by one training at a time.
 void apply_compute_settings(const config::Config& config);
 
-// Image sizes after the eval transforms, classes, normalisation: from the data and the config.
+// From the data and the config: the task that is for such samples, what a model for it takes after
+// the eval transforms, and gives, classes, normalisation.
 Result<Preparation> prepare(const config::Config& config, const data::Dataset& dataset,
                             const data::Pipeline& eval_pipeline);
 

@@ -51,9 +51,9 @@ Result<Preparation> prepare_with(const config::Config& config, std::int64_t firs
 TEST(Preparation, images_have_their_size_after_the_eval_transforms) {
   const auto made = prepare_with({}, 0, {"resize 6 8"});
   ASSERT_TRUE(made) << made.error().message;
-  EXPECT_EQ(made->task.height, 6);
-  EXPECT_EQ(made->task.width, 8);
-  EXPECT_EQ(made->task.classes, 6);
+  EXPECT_EQ(made->signature.height, 6);
+  EXPECT_EQ(made->signature.width, 8);
+  EXPECT_EQ(made->signature.classes, 6);
   EXPECT_EQ(made->normalise.mean, std::vector<double>{0.5});
 }
 
@@ -63,6 +63,8 @@ TEST(Preparation, survives_json) {
   ASSERT_TRUE(back) << back.error().message;
   EXPECT_EQ(back->to_json(), made->to_json());
   auto json = made->to_json();
+  json["task"].erase("name");
+  EXPECT_EQ(Preparation::from_json(json)->task_name, "classification") << "as older ones wrote it";
   json.erase("mean");
   EXPECT_FALSE(Preparation::from_json(json));
 }
@@ -82,7 +84,7 @@ TEST(Preparation, fewer_outputs_than_classes_are_refused) {
   config.model.classes = 5;
   EXPECT_FALSE(prepare_with(config));
   config.model.classes = 7;
-  EXPECT_EQ(prepare_with(config)->task.classes, 7);
+  EXPECT_EQ(prepare_with(config)->signature.classes, 7);
 }
 
 TEST(MetricNames, a_metric_that_is_never_reported_is_refused) {

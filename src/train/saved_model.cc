@@ -64,7 +64,7 @@ Result<SavedModel> load_saved_model(const Path& path, const std::vector<std::str
   saved.config = KEDGE_TRY(config::load_config(
       {.text = saved.state["config"].get<std::string>(), .overrides = overrides}));
   saved.preparation = KEDGE_TRY(Preparation::from_json(saved.state["preparation"]));
-  saved.model = KEDGE_TRY(nn::make_model(saved.config->model, saved.preparation.task));
+  saved.model = KEDGE_TRY(nn::make_model(saved.config->model, saved.preparation.signature));
   KEDGE_TRY(nn::load_weights(*saved.model, weights_of(saved.path)));
   saved.model->set_training(false);
   return saved;

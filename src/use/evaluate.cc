@@ -109,7 +109,7 @@ Result<Measured> measure_model(nn::Model& model, const train::SavedModel& saved,
                        .prefetch = config.loader.prefetch,
                        .skip_bad = config.data.on_error == config::OnError::Skip,
                        .allocate = train::batch_allocator(device, true)});
-  train::InputMaker make_inputs(saved.preparation.normalise, {.device = device});
+  train::InputMaker make_inputs(saved.preparation, {.device = device});
   const auto loss = KEDGE_TRY(nn::Losses::make("loss", config.loss.name, config.loss, context));
   train::Evaluator evaluator(loader, make_inputs, *loss, saved.preparation,
                              {.context = context, .with_confusion = true});

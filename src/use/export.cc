@@ -23,9 +23,9 @@ Result<void> export_model(const Path& model, const Path& output) {
     KEDGE_TRY(checkpoint::write_safetensors(output, part.tensors,
                                             {{"format", "pt"}, {"kedge", metadata}}));
   } else if (ending == ".pt" || ending == ".ts") {
-    KEDGE_TRY(nn::write_script(*saved.model, saved.preparation.task, metadata, output));
+    KEDGE_TRY(nn::write_script(*saved.model, saved.preparation.signature, metadata, output));
   } else if (ending == ".onnx") {
-    KEDGE_TRY(nn::write_onnx(*saved.model, saved.preparation.task, metadata, output));
+    KEDGE_TRY(nn::write_onnx(*saved.model, saved.preparation.signature, metadata, output));
   } else {
     return fail(ErrorKind::Usage, fmt::format("cannot tell the format of '{}'", output.string()),
                 "end it in .safetensors (weights), .pt (TorchScript) or .onnx");

@@ -18,10 +18,10 @@ std::int64_t side_after(std::int64_t side, std::span<const Window> windows) {
   return side;
 }
 
-Result<ImageSize> size_after(std::string_view model, const Task& task,
+Result<ImageSize> size_after(std::string_view model, const Signature& signature,
                              std::span<const Window> windows) {
-  const ImageSize size{.height = side_after(task.height, windows),
-                       .width = side_after(task.width, windows)};
+  const ImageSize size{.height = side_after(signature.height, windows),
+                       .width = side_after(signature.width, windows)};
   if (size.height < 1 || size.width < 1) {
     std::int64_t least = 1;
     while (side_after(least, windows) < 1) {
@@ -29,39 +29,40 @@ Result<ImageSize> size_after(std::string_view model, const Task& task,
     }
     return fail(ErrorKind::Usage,
                 fmt::format("{} needs images of at least {}x{} pixels; these are {}x{}", model,
-                            least, least, task.height, task.width),
+                            least, least, signature.height, signature.width),
                 "resize the images (data transforms), or choose a model for small images");
   }
   return size;
 }
 
-Result<void> require_images(std::string_view model, const Task& task) {
-  if (task.is_language()) {
+Result<void> require_images(std::string_view model, const Signature& signature) {
+  if (signature.takes_tokens()) {
     return fail(ErrorKind::Usage, fmt::format("{} takes images; the data are tokens", model),
                 "choose a gpt model (`kedge list models`), or image data");
   }
-  if (task.height < 1 || task.width < 1 || task.channels < 1) {
+  if (signature.height < 1 || signature.width < 1 || signature.channels < 1) {
     return fail(ErrorKind::Usage,
                 fmt::format("{} cannot be made for images of {} channels and {}x{} pixels", model,
-                            task.channels, task.height, task.width));
+                            signature.channels, signature.height, signature.width));
   }
-  if (task.classes < 1) {
+  if (signature.classes < 1) {
     return fail(ErrorKind::Usage,
-                fmt::format("{} needs at least one class; there are {}", model, task.classes),
+                fmt::format("{} needs at least one class; there are {}", model, signature.classes),
                 "set model.classes");
   }
   return {};
 }
 
-Result<void> require_tokens(std::string_view model, const Task& task) {
-  if (!task.is_language()) {
+Result<void> require_tokens(std::string_view model, const Signature& signature) {
+  if (!signature.takes_tokens()) {
     return fail(ErrorKind::Usage, fmt::format("{} takes tokens; the data are images", model),
                 "choose an image model (`kedge list models`), or text data");
   }
-  if (task.vocab < 2) {
-    return fail(ErrorKind::Usage,
-                fmt::format("{} needs a vocabulary of at least 2; it is {}", model, task.vocab),
-                "set model.vocab");
+  if (signature.vocab < 2) {
+    return fail(
+        ErrorKind::Usage,
+        fmt::format("{} needs a vocabulary of at least 2; it is {}", model, signature.vocab),
+        "set model.vocab");
   }
   return {};
 }

@@ -32,11 +32,11 @@ std::int64_t side_after(std::int64_t side, std::span<const Window> windows);
 
 // The size of the last feature map. Images too small for the network are a Usage error that says
 // how large they must be.
-Result<ImageSize> size_after(std::string_view model, const Task& task,
+Result<ImageSize> size_after(std::string_view model, const Signature& signature,
                              std::span<const Window> windows);
 
-Result<void> require_images(std::string_view model, const Task& task);
-Result<void> require_tokens(std::string_view model, const Task& task);
+Result<void> require_images(std::string_view model, const Signature& signature);
+Result<void> require_tokens(std::string_view model, const Signature& signature);
 Result<void> require_heads_divide(std::string_view model, std::int64_t width, std::int64_t heads);
 
 // As messages show it: [2, 10].

@@ -57,17 +57,10 @@ class Tree {
   std::vector<std::pair<std::string, std::unique_ptr<Tree>>> children_;  // as registered
 };
 
-at::Tensor sample_input(const Task& task) {
-  constexpr std::int64_t kBatch = 2;
-  if (task.is_language()) {
-    return torch::zeros({kBatch, task.context}, torch::kInt64);
-  }
-  return torch::zeros({kBatch, task.channels, task.height, task.width});
-}
-
 }  // namespace
 
-torch::jit::Module trace(Model& model, const Task& task) {
+torch::jit::Module trace(Model& model, const Signature& signature) {
+  constexpr std::int64_t kBatch = 2;
   const torch::NoGradGuard no_grad;
   model.set_training(false);
   Tree tree;
@@ -85,7 +78,7 @@ torch::jit::Module trace(Model& model, const Task& task) {
   };
   const auto no_names = [](const at::Tensor&) { return std::string(); };
   auto [state, outputs] =
-      torch::jit::tracer::trace({sample_input(task)}, forward, no_names, /*strict=*/true,
+      torch::jit::tracer::trace({signature.zeros(kBatch)}, forward, no_names, /*strict=*/true,
                                 /*force_outplace=*/false, &module, {"input"});
   const c10::QualifiedName method(*module.type()->name(), "forward");
   module.type()->addMethod(unit->create_function(method, state->graph));

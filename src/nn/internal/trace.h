@@ -10,6 +10,6 @@ struct Module;
 namespace kedge::nn {
 
 // Shares the model's tensors. Throws what libtorch throws.
-torch::jit::Module trace(Model& model, const Task& task);
+torch::jit::Module trace(Model& model, const Signature& signature);
 
 }  // namespace kedge::nn

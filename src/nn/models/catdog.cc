@@ -17,18 +17,18 @@ constexpr std::array kCatDogWindows{kConv12, kPool2, kConv12, kPool2, kConv3, kP
 
 class CatDog : public Network {
  public:
-  CatDog(const Making& making, const Task& task, ImageSize last)
+  CatDog(const Making& making, const Signature& signature, ImageSize last)
       : Network(making, {.head = "fc3."}) {
     add_block_layer("conv1",
                     std::make_shared<PooledConv>(
-                        making, ConvShape{.in = task.channels, .out = 16, .window = kConv12}));
+                        making, ConvShape{.in = signature.channels, .out = 16, .window = kConv12}));
     add_block_layer("conv2", std::make_shared<PooledConv>(
                                  making, ConvShape{.in = 16, .out = 32, .window = kConv12}));
     add_block_layer("conv3", std::make_shared<PooledConv>(
                                  making, ConvShape{.in = 32, .out = 64, .window = kConv3}));
     add_linear("fc1", fc1_, 64 * last.area(), 500);
     add_linear("fc2", fc2_, 500, 50);
-    add_linear("fc3", fc3_, 50, task.classes);
+    add_linear("fc3", fc3_, 50, signature.classes);
     add_block("head", {"fc"}, [this](const Flow& flow) -> Flow {
       const at::Tensor x = rectified(fc1_->forward(flow.x.flatten(1)));
       return {fc3_->forward(rectified(fc2_->forward(x)))};
@@ -41,11 +41,11 @@ class CatDog : public Network {
   std::shared_ptr<Linear> fc3_;
 };
 
-Result<std::unique_ptr<Model>> make_catdog(const config::ModelConfig& /*config*/, const Task& task,
-                                           const Making& making) {
-  KEDGE_TRY(require_images("catdog", task));
-  const ImageSize last = KEDGE_TRY(size_after("catdog", task, kCatDogWindows));
-  return std::make_unique<CatDog>(making, task, last);
+Result<std::unique_ptr<Model>> make_catdog(const config::ModelConfig& /*config*/,
+                                           const Signature& signature, const Making& making) {
+  KEDGE_TRY(require_images("catdog", signature));
+  const ImageSize last = KEDGE_TRY(size_after("catdog", signature, kCatDogWindows));
+  return std::make_unique<CatDog>(making, signature, last);
 }
 
 const Models::Add kAddCatDog(

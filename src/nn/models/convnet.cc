@@ -16,11 +16,11 @@ constexpr std::array kConvNetWindows{kConvNetConv, kPool2, kConvNetConv, kPool2}
 
 class ConvNet : public Network {
  public:
-  ConvNet(const Making& making, const Task& task, ImageSize last)
+  ConvNet(const Making& making, const Signature& signature, ImageSize last)
       : Network(making, {.head = "fc."}) {
-    add_stage("layer1", task.channels, 16);
+    add_stage("layer1", signature.channels, 16);
     add_stage("layer2", 16, 32);
-    add_linear("fc", fc_, 32 * last.area(), task.classes);
+    add_linear("fc", fc_, 32 * last.area(), signature.classes);
     add_block("fc", {"fc."},
               [this](const Flow& flow) -> Flow { return {fc_->forward(flow.x.flatten(1))}; });
   }
@@ -38,11 +38,11 @@ class ConvNet : public Network {
   std::shared_ptr<Linear> fc_;
 };
 
-Result<std::unique_ptr<Model>> make_convnet(const config::ModelConfig& /*config*/, const Task& task,
-                                            const Making& making) {
-  KEDGE_TRY(require_images("convnet", task));
-  const ImageSize last = KEDGE_TRY(size_after("convnet", task, kConvNetWindows));
-  return std::make_unique<ConvNet>(making, task, last);
+Result<std::unique_ptr<Model>> make_convnet(const config::ModelConfig& /*config*/,
+                                            const Signature& signature, const Making& making) {
+  KEDGE_TRY(require_images("convnet", signature));
+  const ImageSize last = KEDGE_TRY(size_after("convnet", signature, kConvNetWindows));
+  return std::make_unique<ConvNet>(making, signature, last);
 }
 
 const Models::Add kAddConvNet({"convnet",

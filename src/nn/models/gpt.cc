@@ -153,16 +153,16 @@ class Gpt : public Network {
 Models::Entry gpt_entry(std::string_view name, GptShape own, std::string_view summary) {
   return {name,
           summary,
-          [=](const config::ModelConfig& config, const Task& task,
+          [=](const config::ModelConfig& config, const Signature& signature,
               const Making& making) -> Result<std::unique_ptr<Model>> {
-            KEDGE_TRY(require_tokens(name, task));
+            KEDGE_TRY(require_tokens(name, signature));
             GptShape shape = own;
             shape.layers = config.layers.value_or(own.layers);
             shape.heads = config.heads.value_or(own.heads);
             shape.width = config.width.value_or(own.width);
             shape.dropout = config.dropout.value_or(own.dropout);
-            shape.vocab = task.vocab;
-            shape.context = task.context;
+            shape.vocab = signature.vocab;
+            shape.context = signature.context;
             KEDGE_TRY(require_heads_divide(name, shape.width, shape.heads));
             return std::make_unique<Gpt>(making, shape);
           },

@@ -15,15 +15,15 @@ namespace {
 
 class Mlp : public Network {
  public:
-  Mlp(const Making& making, const config::ModelConfig& config, const Task& task)
+  Mlp(const Making& making, const config::ModelConfig& config, const Signature& signature)
       : Network(making, {.head = layer_name(config.hidden.size()) + "."}),
         linears_(config.hidden.size() + 1) {
     dropout_ =
         add_layer("dropout", std::make_shared<Dropout>(making, config.dropout.value_or(0.0)));
-    std::int64_t in = task.channels * task.height * task.width;
+    std::int64_t in = signature.channels * signature.height * signature.width;
     for (std::size_t i = 0; i < linears_.size(); ++i) {
       const bool is_last = i + 1 == linears_.size();
-      const std::int64_t out = is_last ? task.classes : config.hidden[i];
+      const std::int64_t out = is_last ? signature.classes : config.hidden[i];
       add_linear(layer_name(i), linears_[i], in, out);
       add_block(layer_name(i), {layer_name(i) + "."}, [this, i, is_last](const Flow& flow) -> Flow {
         const at::Tensor x = linears_[i]->forward(i == 0 ? flow.x.flatten(1) : flow.x);
@@ -40,9 +40,9 @@ class Mlp : public Network {
   std::vector<std::shared_ptr<Linear>> linears_;  // does not grow: each is a slot
 };
 
-Result<std::unique_ptr<Model>> make_mlp(const config::ModelConfig& config, const Task& task,
-                                        const Making& making) {
-  KEDGE_TRY(require_images("mlp", task));
+Result<std::unique_ptr<Model>> make_mlp(const config::ModelConfig& config,
+                                        const Signature& signature, const Making& making) {
+  KEDGE_TRY(require_images("mlp", signature));
   for (const std::int64_t width : config.hidden) {
     if (width < 1) {
       return fail(ErrorKind::Usage,
@@ -50,7 +50,7 @@ Result<std::unique_ptr<Model>> make_mlp(const config::ModelConfig& config, const
                   "model.hidden lists the widths, for example [512, 256]");
     }
   }
-  return std::make_unique<Mlp>(making, config, task);
+  return std::make_unique<Mlp>(making, config, signature);
 }
 
 const Models::Add kAddMlp({"mlp",

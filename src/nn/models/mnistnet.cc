@@ -17,15 +17,16 @@ constexpr std::array kMnistNetWindows{kMnistNetConv, kPool2, kMnistNetConv, kPoo
 
 class MnistNet : public Network {
  public:
-  MnistNet(const Making& making, const Task& task, ImageSize last)
+  MnistNet(const Making& making, const Signature& signature, ImageSize last)
       : Network(making, {.head = "fc2."}) {
     add_block_layer(
-        "conv1", std::make_shared<PooledConv>(
-                     making, ConvShape{.in = task.channels, .out = 20, .window = kMnistNetConv}));
+        "conv1",
+        std::make_shared<PooledConv>(
+            making, ConvShape{.in = signature.channels, .out = 20, .window = kMnistNetConv}));
     add_block_layer("conv2", std::make_shared<PooledConv>(
                                  making, ConvShape{.in = 20, .out = 50, .window = kMnistNetConv}));
     add_linear("fc1", fc1_, 50 * last.area(), 500);
-    add_linear("fc2", fc2_, 500, task.classes);
+    add_linear("fc2", fc2_, 500, signature.classes);
     add_block("head", {"fc"}, [this](const Flow& flow) -> Flow {
       const at::Tensor x = rectified(fc1_->forward(flow.x.flatten(1)));
       return {torch::log_softmax(fc2_->forward(x), 1)};
@@ -38,10 +39,10 @@ class MnistNet : public Network {
 };
 
 Result<std::unique_ptr<Model>> make_mnistnet(const config::ModelConfig& /*config*/,
-                                             const Task& task, const Making& making) {
-  KEDGE_TRY(require_images("mnistnet", task));
-  const ImageSize last = KEDGE_TRY(size_after("mnistnet", task, kMnistNetWindows));
-  return std::make_unique<MnistNet>(making, task, last);
+                                             const Signature& signature, const Making& making) {
+  KEDGE_TRY(require_images("mnistnet", signature));
+  const ImageSize last = KEDGE_TRY(size_after("mnistnet", signature, kMnistNetWindows));
+  return std::make_unique<MnistNet>(making, signature, last);
 }
 
 const Models::Add kAddMnistNet(

@@ -126,10 +126,11 @@ using Depths = std::array<std::int64_t, 4>;
 template <typename BlockType>
 class ResNet : public Network {
  public:
-  ResNet(const Making& making, const Depths& depths, bool has_cifar_stem, const Task& task)
+  ResNet(const Making& making, const Depths& depths, bool has_cifar_stem,
+         const Signature& signature)
       : Network(making, {.head = "fc."}) {
     const Window stem = has_cifar_stem ? Window{3, 1, 1} : Window{7, 2, 3};
-    conv1_ = add_layer("conv1", conv_without_bias(making, task.channels, 64, stem));
+    conv1_ = add_layer("conv1", conv_without_bias(making, signature.channels, 64, stem));
     bn1_ = add_layer("bn1", std::make_shared<BatchNorm2d>(making, 64));
     add_block("stem", {"conv1.", "bn1."}, [this, has_cifar_stem](const Flow& flow) -> Flow {
       const at::Tensor x = bn1_->forward_relu(conv1_->forward(flow.x));
@@ -145,7 +146,7 @@ class ResNet : public Network {
         shape.in = shape.width * BlockType::kExpansion;
       }
     }
-    add_linear("fc", fc_, shape.in, task.classes);
+    add_linear("fc", fc_, shape.in, signature.classes);
     add_block("head", {"fc."}, [this](const Flow& flow) -> Flow {
       return {fc_->forward(torch::adaptive_avg_pool2d(flow.x, {1, 1}).flatten(1))};
     });
@@ -166,9 +167,9 @@ class ResNet : public Network {
   std::shared_ptr<Linear> fc_;
 };
 
-bool has_cifar_stem(const config::ModelConfig& config, const Task& task) {
+bool has_cifar_stem(const config::ModelConfig& config, const Signature& signature) {
   if (config.stem == config::Stem::Auto) {
-    return std::max(task.height, task.width) <= kCifarStemLargestSide;
+    return std::max(signature.height, signature.width) <= kCifarStemLargestSide;
   }
   return config.stem == config::Stem::Cifar;
 }
@@ -177,11 +178,11 @@ template <typename BlockType>
 Models::Entry resnet_entry(std::string_view name, Depths depths, std::string_view summary) {
   return {name,
           summary,
-          [=](const config::ModelConfig& config, const Task& task,
+          [=](const config::ModelConfig& config, const Signature& signature,
               const Making& making) -> Result<std::unique_ptr<Model>> {
-            KEDGE_TRY(require_images(name, task));
-            return std::make_unique<ResNet<BlockType>>(making, depths, has_cifar_stem(config, task),
-                                                       task);
+            KEDGE_TRY(require_images(name, signature));
+            return std::make_unique<ResNet<BlockType>>(
+                making, depths, has_cifar_stem(config, signature), signature);
           },
           {"stem"}};
 }

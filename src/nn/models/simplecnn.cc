@@ -18,17 +18,17 @@ constexpr std::array kSimpleCnnWindows{kSimpleCnnConv, kPool2,         kSimpleCn
 
 class SimpleCnn : public Network {
  public:
-  SimpleCnn(const Making& making, const config::ModelConfig& config, const Task& task,
+  SimpleCnn(const Making& making, const config::ModelConfig& config, const Signature& signature,
             ImageSize last)
       : Network(making, {.head = "fc2."}) {
-    const std::array<std::int64_t, 4> channels{task.channels, 64, 128, 256};
+    const std::array<std::int64_t, 4> channels{signature.channels, 64, 128, 256};
     for (std::size_t i = 0; i < 3; ++i) {
       add_stage(std::to_string(i + 1),
                 {.in = channels[i], .out = channels[i + 1], .window = kSimpleCnnConv},
                 config.batch_norm);
     }
     add_linear("fc1", fc1_, channels[3] * last.area(), 512);
-    add_linear("fc2", fc2_, 512, task.classes);
+    add_linear("fc2", fc2_, 512, signature.classes);
     dropout_ =
         add_layer("dropout", std::make_shared<Dropout>(making, config.dropout.value_or(0.5)));
     add_block("head", {"fc"}, [this](const Flow& flow) -> Flow {
@@ -56,11 +56,11 @@ class SimpleCnn : public Network {
   std::shared_ptr<Dropout> dropout_;
 };
 
-Result<std::unique_ptr<Model>> make_simplecnn(const config::ModelConfig& config, const Task& task,
-                                              const Making& making) {
-  KEDGE_TRY(require_images("simplecnn", task));
-  const ImageSize last = KEDGE_TRY(size_after("simplecnn", task, kSimpleCnnWindows));
-  return std::make_unique<SimpleCnn>(making, config, task, last);
+Result<std::unique_ptr<Model>> make_simplecnn(const config::ModelConfig& config,
+                                              const Signature& signature, const Making& making) {
+  KEDGE_TRY(require_images("simplecnn", signature));
+  const ImageSize last = KEDGE_TRY(size_after("simplecnn", signature, kSimpleCnnWindows));
+  return std::make_unique<SimpleCnn>(making, config, signature, last);
 }
 
 const Models::Add kAddSimpleCnn(

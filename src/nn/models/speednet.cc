@@ -80,10 +80,11 @@ at::Tensor moved_back(const at::Tensor& x, std::int64_t axis) {
 
 class SpeedNet : public Network, public LooksAtImages {
  public:
-  SpeedNet(const Making& making, const Task& task) : Network(making, {.head = "fc."}) {
-    const std::int64_t values = task.channels * kWhiten.kernel * kWhiten.kernel;
+  SpeedNet(const Making& making, const Signature& signature) : Network(making, {.head = "fc."}) {
+    const std::int64_t values = signature.channels * kWhiten.kernel * kWhiten.kernel;
     // Plain patches until look_at() knows better.
-    const at::Tensor patches = torch::eye(values, options()).view({values, task.channels, 2, 2});
+    const at::Tensor patches =
+        torch::eye(values, options()).view({values, signature.channels, 2, 2});
     add_buffer("whiten_weight", whiten_weight_, torch::cat({patches, -patches}));
     add_parameter("whiten_bias", whiten_bias_, torch::full({2 * values}, kWhitenBias, options()));
     add_block("whiten", {"whiten_"}, [this](const Flow& flow) -> Flow {
@@ -95,7 +96,7 @@ class SpeedNet : public Network, public LooksAtImages {
       add_block_layer(name, std::make_shared<SpeedBlock>(making, in, kWidths[i]));
       in = kWidths[i];
     }
-    add_linear("fc", fc_, in, task.classes, /*has_bias=*/false);
+    add_linear("fc", fc_, in, signature.classes, /*has_bias=*/false);
     add_block("fc", {"fc."}, [this](const Flow& flow) -> Flow {
       return {fc_->forward(max_of_image(flow.x)) * kScoreScale};
     });
@@ -157,10 +158,10 @@ class SpeedNet : public Network, public LooksAtImages {
 };
 
 Result<std::unique_ptr<Model>> make_speednet(const config::ModelConfig& /*config*/,
-                                             const Task& task, const Making& making) {
-  KEDGE_TRY(require_images("speednet", task));
-  KEDGE_TRY(size_after("speednet", task, kSpeedNetWindows));
-  return std::make_unique<SpeedNet>(making, task);
+                                             const Signature& signature, const Making& making) {
+  KEDGE_TRY(require_images("speednet", signature));
+  KEDGE_TRY(size_after("speednet", signature, kSpeedNetWindows));
+  return std::make_unique<SpeedNet>(making, signature);
 }
 
 const Models::Add kAddSpeedNet(

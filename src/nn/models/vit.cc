@@ -100,14 +100,14 @@ class VitBlock : public Layer {
 
 class Vit : public Network {
  public:
-  Vit(const Making& making, const VitShape& shape, const Task& task)
+  Vit(const Making& making, const VitShape& shape, const Signature& signature)
       : Network(making, {.head = "head.", .tables = {"pos_embed", "patch_embed.*"}}) {
-    const std::int64_t patches = (task.height / shape.patch) * (task.width / shape.patch);
+    const std::int64_t patches = (signature.height / shape.patch) * (signature.width / shape.patch);
     add_parameter("cls_token", cls_token_, torch::empty({1, 1, shape.width}, options()));
     add_parameter("pos_embed", pos_embed_, torch::empty({1, patches + 1, shape.width}, options()));
     patch_embed_ = add_layer(
         "patch_embed.proj",
-        std::make_shared<Conv2d>(making, ConvShape{.in = task.channels,
+        std::make_shared<Conv2d>(making, ConvShape{.in = signature.channels,
                                                    .out = shape.width,
                                                    .window = {shape.patch, shape.patch, 0}}));
     dropout_ = add_layer("pos_drop", std::make_shared<Dropout>(making, shape.dropout));
@@ -118,7 +118,7 @@ class Vit : public Network {
       add_block_layer(name, std::make_shared<VitBlock>(making, shape));
     }
     norm_ = add_layer("norm", vit_norm(making, shape.width));
-    add_linear("head", head_, shape.width, task.classes);
+    add_linear("head", head_, shape.width, signature.classes);
     add_block("head", {"norm.", "head."}, [this](const Flow& flow) -> Flow {
       return {head_->forward(norm_->forward(flow.x.select(1, 0)))};
     });
@@ -152,24 +152,25 @@ class Vit : public Network {
   std::shared_ptr<Linear> head_;
 };
 
-Result<std::unique_ptr<Model>> make_vit(const config::ModelConfig& config, const Task& task,
-                                        const Making& making) {
-  KEDGE_TRY(require_images("vit", task));
+Result<std::unique_ptr<Model>> make_vit(const config::ModelConfig& config,
+                                        const Signature& signature, const Making& making) {
+  KEDGE_TRY(require_images("vit", signature));
   VitShape shape;
-  const bool is_small = std::max(task.height, task.width) <= kSmallImageLargestSide;
+  const bool is_small = std::max(signature.height, signature.width) <= kSmallImageLargestSide;
   shape.patch = config.patch.value_or(is_small ? 4 : 16);
   shape.layers = config.layers.value_or(shape.layers);
   shape.heads = config.heads.value_or(shape.heads);
   shape.width = config.width.value_or(shape.width);
   shape.dropout = config.dropout.value_or(shape.dropout);
   KEDGE_TRY(require_heads_divide("vit", shape.width, shape.heads));
-  if (shape.patch < 1 || task.height % shape.patch != 0 || task.width % shape.patch != 0) {
+  if (shape.patch < 1 || signature.height % shape.patch != 0 ||
+      signature.width % shape.patch != 0) {
     return fail(ErrorKind::Usage,
                 fmt::format("vit: model.patch {} does not divide images of {}x{} pixels",
-                            shape.patch, task.height, task.width),
+                            shape.patch, signature.height, signature.width),
                 "set model.patch to a divisor of both sides, or resize the images");
   }
-  return std::make_unique<Vit>(making, shape, task);
+  return std::make_unique<Vit>(making, shape, signature);
 }
 
 const Models::Add kAddVit({"vit",

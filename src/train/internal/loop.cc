@@ -16,12 +16,11 @@
 
 namespace kedge::train {
 
-std::string best_metric_of(const config::Config& config, const nn::Task& task,
-                           bool has_validation) {
+std::string best_metric_of(const config::Config& config, const Task& task, bool has_validation) {
   if (!config.checkpoint.metric.empty()) {
     return config.checkpoint.metric;
   }
-  return !has_validation ? "train/loss" : task.is_language() ? "val/loss" : "val/accuracy";
+  return has_validation ? std::string(task.best_metric()) : "train/loss";
 }
 
 Loop::Loop(const LoopParts& parts)
@@ -69,10 +68,9 @@ Result<TrainSummary> Loop::run() {
 Result<void> Loop::train_epoch() {
   parts_.train_loader.start_epoch(state_.epoch, state_.batch, state_.position);
   const std::int64_t batches_per_epoch = parts_.train_loader.batches_per_epoch();
-  const bool is_language = parts_.preparation.task.is_language();
   parts_.reporter.start_bar(fmt::format("epoch {}/{}", state_.epoch + 1, config_.train.epochs),
-                            batches_per_epoch, is_language ? "tokens" : "samples", state_.batch,
-                            config_.train.epochs - state_.epoch - 1);
+                            batches_per_epoch, std::string(parts_.preparation.task->item_name()),
+                            state_.batch, config_.train.epochs - state_.epoch - 1);
   parts_.step.parts().model.set_training(true);
   epoch_watch_.restart();
   epoch_seconds_before_ = state_.epoch_seconds;
@@ -114,38 +112,40 @@ Result<Loop::MicroBatches> Loop::next_step() {
   return batches;
 }
 
-// Of each micro-batch, on all ranks.
-std::vector<double> Loop::count_samples(const MicroBatches& batches) {
+// What counts in each micro-batch, on all ranks. Only where a rank cannot know what the others have
+// is it asked.
+std::vector<double> Loop::weigh(const MicroBatches& batches) {
   const bool is_alone = data_group().is_alone();
-  const bool is_skipping = config_.data.on_error == config::OnError::Skip;
-  std::vector<double> counts;
+  const bool is_known = config_.data.on_error != config::OnError::Skip &&
+                        batches.front()->find(data::kLossMask) == nullptr;
+  std::vector<double> weights;
   for (const auto& batch : batches) {
-    const bool is_own = is_alone || is_skipping;
-    counts.push_back(static_cast<double>(is_own ? batch->count : batch->global_count));
+    const bool is_own = is_alone || !is_known;
+    weights.push_back(static_cast<double>(is_own ? loss_weight(*batch) : batch->global_count));
   }
-  if (!is_alone && is_skipping) {
-    dist::all_reduce_sum(data_group(), counts);
+  if (!is_alone && !is_known) {
+    dist::all_reduce_sum(data_group(), weights);
   }
-  return counts;
+  return weights;
 }
 
-// The gradient of a step is that of the mean over all its samples, however they are divided into
-// micro-batches and ranks: each micro-batch's own mean counts by its samples.
+// The gradient of a step is that of the mean over all that counts in it, however its samples are
+// divided into micro-batches and ranks: each micro-batch's own mean counts by its weight.
 Result<void> Loop::learn(const MicroBatches& batches) {
-  const std::vector<double> counts = count_samples(batches);
-  const double step_count = std::accumulate(counts.begin(), counts.end(), 0.0);
+  const std::vector<double> weights = weigh(batches);
+  const double step_weight = std::accumulate(weights.begin(), weights.end(), 0.0);
   for (std::size_t i = 0; i < batches.size(); ++i) {
     const data::Batch& batch = *batches[i];
     const bool is_last_micro_batch = i + 1 == batches.size();
     if (is_last_micro_batch) {
       parts_.session.ask_others(state_.batch + 1 == parts_.train_loader.batches_per_epoch());
     }
-    const double count = std::max(counts[i], 1.0);
-    batch_fraction_ = static_cast<double>(batch.count) / count;
+    const double weight = std::max(weights[i], 1.0);
+    batch_fraction_ = static_cast<double>(loss_weight(batch)) / weight;
     const at::Tensor loss =
         KEDGE_TRY(parts_.step.run(batch, {.step = state_.step,
                                           .epoch = state_.epoch,
-                                          .batches_per_step = step_count / count,
+                                          .batches_per_step = step_weight / weight,
                                           .is_last_micro_batch = is_last_micro_batch,
                                           .batch_fraction = batch_fraction_}));
     if (loss.defined() && loss.is_cpu()) {
@@ -155,7 +155,7 @@ Result<void> Loop::learn(const MicroBatches& batches) {
       KEDGE_TRY(log_loss(loss));
     }
     state_.see(batch);
-    items_ += predictions_of(batch);
+    items_ += parts_.preparation.task->count_items(batch);
     parts_.reporter.advance(state_.batch, items_, shown_loss_);
   }
   return {};

@@ -56,7 +56,7 @@ struct TrainSummary {
 };
 
 // The metric that decides which checkpoint is best, where the config names none.
-std::string best_metric_of(const config::Config& config, const nn::Task& task, bool has_validation);
+std::string best_metric_of(const config::Config& config, const Task& task, bool has_validation);
 
 class Loop {
  public:
@@ -73,7 +73,7 @@ class Loop {
   Result<void> train_epoch();
   using MicroBatches = std::vector<std::unique_ptr<data::Batch>>;
   Result<MicroBatches> next_step();
-  std::vector<double> count_samples(const MicroBatches& batches);
+  std::vector<double> weigh(const MicroBatches& batches);
   Result<void> learn(const MicroBatches& batches);
   Result<void> log_loss(const at::Tensor& loss);
   at::Tensor mean_over_ranks(const at::Tensor& loss);
@@ -106,7 +106,7 @@ class Loop {
   DelayedScalar logged_loss_;
   std::optional<double> shown_loss_;
   std::int64_t items_ = 0;     // samples or tokens of this epoch, in this attempt
-  double batch_fraction_ = 1;  // of the samples of this batch on all ranks
+  double batch_fraction_ = 1;  // of what counts in this batch on all ranks
   std::atomic<std::int64_t> validate_us_{0};
   Stopwatch epoch_watch_;
   double epoch_seconds_before_ = 0;  // of this epoch, in earlier attempts

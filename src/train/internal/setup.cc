@@ -16,7 +16,6 @@
 #include "kernels/jpeg.h"
 #include "nn/weights.h"
 #include "nn/whitening.h"
-#include "train/internal/first_image.h"
 #include "train/internal/random_state.h"
 #include "train/saved_model.h"
 
@@ -46,8 +45,8 @@ Result<void> check_batch_size(const config::Config& config, const data::Dataset&
 Result<std::unique_ptr<nn::Model>> make_trained_model(const config::Config& config,
                                                       const Setup& setup) {
   torch::manual_seed(static_cast<std::uint64_t>(config.seed));
-  auto model =
-      KEDGE_TRY(nn::make_model(config.model, setup.preparation.task, {.context = setup.context}));
+  auto model = KEDGE_TRY(
+      nn::make_model(config.model, setup.preparation.signature, {.context = setup.context}));
   config::ModelConfig start = config.model;
   if (!start.weights.empty() && std::filesystem::is_directory(start.weights)) {
     start.weights = weights_of(KEDGE_TRY(find_checkpoint(start.weights))).string();
@@ -64,7 +63,7 @@ Result<std::unique_ptr<nn::Model>> make_trained_model(const config::Config& conf
   if (setup.context->precision == config::Precision::Fp64) {
     model->to(at::kDouble);
   }
-  if (config.train.channels_last && !setup.preparation.task.is_language()) {
+  if (config.train.channels_last) {
     use_channels_last(*model);
   }
   return model;
@@ -73,23 +72,20 @@ Result<std::unique_ptr<nn::Model>> make_trained_model(const config::Config& conf
 // Training images may differ in size from validation's where the network takes both; where it does
 // not, the first batch would fail inside libtorch.
 Result<void> check_train_images(const config::Config& config, const Setup& setup) {
-  const nn::Task& task = setup.preparation.task;
-  if (task.is_language()) {
-    return {};
-  }
-  const data::Image image = KEDGE_TRY(first_image(config, *setup.data.train, setup.train_pipeline));
-  if (image.height == task.height && image.width == task.width && image.channels == task.channels) {
+  const nn::Signature& eval = setup.preparation.signature;
+  const nn::Signature train = KEDGE_TRY(
+      setup.preparation.task->find_signature(config, *setup.data.train, setup.train_pipeline));
+  if (train == eval) {
     return {};
   }
   const std::string sizes = fmt::format(
       "transform.train makes images of {}x{} pixels with {} channels, transform.eval of {}x{} with "
       "{}",
-      image.height, image.width, image.channels, task.height, task.width, task.channels);
+      train.height, train.width, train.channels, eval.height, eval.width, eval.channels);
   try {
     const torch::NoGradGuard no_grad;
-    const at::TensorOptions options = setup.model->parameters().front().second.options();
     setup.model->set_training(false);
-    setup.model->forward(torch::zeros({1, image.channels, image.height, image.width}, options));
+    setup.model->forward(train.zeros(1).to(setup.model->parameters().front().second.options()));
   } catch (const std::exception& error) {
     return fail(ErrorKind::Usage,
                 fmt::format("{}, and {} cannot take both", sizes,
@@ -145,9 +141,8 @@ Result<std::optional<std::string>> try_resident(const config::Config& config, Se
   }
   const auto samples =
       static_cast<double>(setup.data.train->size() + (has_val ? setup.data.val->size() : 0));
-  const double needed =
-      samples * static_cast<double>(setup.preparation.task.height * setup.preparation.task.width *
-                                    setup.preparation.task.channels);
+  const nn::Signature& image = setup.preparation.signature;
+  const double needed = samples * static_cast<double>(image.height * image.width * image.channels);
   const double room =
       kResidentFraction * static_cast<double>(device::free_memory_bytes(setup.context->device));
   if (needed > room && !config.loader.resident.value_or(false)) {
@@ -208,9 +203,9 @@ void make_input_makers(const config::Config& config, Setup& setup) {
     options.type = at::kBFloat16;
   }
   options.resident = setup.train_resident ? &*setup.train_resident : nullptr;
-  setup.make_inputs = std::make_unique<InputMaker>(setup.preparation.normalise, options);
+  setup.make_inputs = std::make_unique<InputMaker>(setup.preparation, options);
   options.resident = setup.val_resident ? &*setup.val_resident : nullptr;
-  setup.make_val_inputs = std::make_unique<InputMaker>(setup.preparation.normalise, options);
+  setup.make_val_inputs = std::make_unique<InputMaker>(setup.preparation, options);
 }
 
 void make_loaders(const config::Config& config, Setup& setup) {
@@ -250,9 +245,8 @@ Result<void> show_images(const config::Config& config, Setup& setup) {
   data::Loader loader(*setup.data.train, setup.eval_pipeline, options);
   loader.start_epoch(0);
   const auto batch = KEDGE_TRY(loader.next());
-  InputMaker make_inputs(
-      setup.preparation.normalise,
-      {.device = setup.context->device, .channels_last = config.train.channels_last});
+  InputMaker make_inputs(setup.preparation, {.device = setup.context->device,
+                                             .channels_last = config.train.channels_last});
   if (batch != nullptr && batch->count > 0) {
     model->look_at(make_inputs(*batch).x);
   }

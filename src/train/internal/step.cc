@@ -19,9 +19,9 @@ Step::Step(const StepParts& parts)
     : parts_(parts),
       config_(parts.config),
       trainable_(nn::trainable_parameters(parts.model)),
-      meters_({.context = parts.context,
-               .classes = config_.train.mixup > 0 ? 0 : parts.task.classes,
-               .is_language = parts.task.is_language()}),
+      meters_(parts.preparation.task->make_meters(
+          parts.preparation.signature,
+          {.context = parts.context, .has_mixed_targets = config_.train.mixup > 0})),
       graphs_(why_not_captured() ? nullptr : parts.capture_with) {
   if (config_.ema.decay > 0) {
     ema_.emplace(parts.model.parameters(), parts.model.buffers());
@@ -42,7 +42,7 @@ std::vector<StateTensors> Step::state() {
   std::vector<StateTensors> parts = {
       {.name = "model", .tensors = parameters_and_buffers(parts_.model)},
       {.name = "optimizer", .tensors = parts_.optimizer.state()},
-      {.name = "meters", .tensors = meters_.state(), .spread = checkpoint::Spread::FirstRank},
+      {.name = "meters", .tensors = meters_->state(), .spread = checkpoint::Spread::FirstRank},
       {.name = "rng",
        .tensors = random_state(parts_.context->device),
        .spread = checkpoint::Spread::PerRank}};
@@ -80,23 +80,25 @@ std::optional<std::string> Step::why_not_captured() const {
   return parts_.strategy.why_not_captured(config_.train.accumulate);
 }
 
-Result<at::Tensor> Step::run(const data::Batch& batch, const StepPlace& place) {
-  set_rate(place);
+Result<at::Tensor> Step::run(const data::Batch& batch, const StepPlace& given) {
+  set_rate(given);
   if (ema_) {
-    ema_->set_decay(ema_decay(config_.ema, place.step + 1));
+    ema_->set_decay(ema_decay(config_.ema, given.step + 1));
   }
   if (config_.dist.buffers == config::BufferSync::Step) {
     parts_.strategy.broadcast_buffers();
   }
   // Every image of a batch may have been skipped; with many ranks the last may not reach all.
-  if (batch.count == 0) {
-    if (place.is_last_micro_batch) {
-      apply_gradients(place);
+  if (loss_weight(batch) == 0) {
+    if (given.is_last_micro_batch) {
+      apply_gradients(given);
     }
     return at::Tensor();
   }
   parts_.make_inputs.stage(batch);
   draw_mixup_lambda();
+  const StepPlace place =
+      batch.find(data::kLossMask) == nullptr ? given : weighted_on_device(given);
   const auto work = [&] {
     const Waits::Watch watch(parts_.waits);
     return run_on_device(place);
@@ -124,6 +126,9 @@ at::Tensor Step::run_on_device(const StepPlace& place) {
   if (place.batch_fraction != 1) {
     scaled = scaled * place.batch_fraction;
   }
+  if (loss_weight_.defined()) {
+    scaled = scaled * loss_weight_.to(scaled.scalar_type());
+  }
   if (scaler_) {
     scaled = scaler_->scale(scaled);
   }
@@ -144,7 +149,7 @@ at::Tensor Step::compute_loss(const Inputs& inputs) {
   }
   const at::Tensor scores = parts_.strategy.forward(inputs.x);
   at::Tensor loss = parts_.loss(scores, inputs.y);
-  meters_.add(loss, scores, inputs.y);
+  meters_->add(loss, scores, inputs);
   return loss;
 }
 
@@ -153,13 +158,26 @@ at::Tensor Step::mixed_loss(const Inputs& inputs) {
   const at::Tensor& lambda = mixup_lambda_;
   const at::Tensor x = inputs.x.mul(lambda).add_(inputs.x.flip(0).mul_(1 - lambda));
   // Not one_hot: it reads the labels' range back from the device.
-  const at::Tensor hot = at::zeros({inputs.y.size(0), parts_.task.classes}, lambda.options())
-                             .scatter_(1, inputs.y.unsqueeze(1), 1);
+  const at::Tensor hot =
+      at::zeros({inputs.y.size(0), parts_.preparation.signature.classes}, lambda.options())
+          .scatter_(1, inputs.y.unsqueeze(1), 1);
   const at::Tensor y = hot.mul(lambda).add_(hot.flip(0).mul_(1 - lambda));
   const at::Tensor scores = parts_.strategy.forward(x);
   at::Tensor loss = parts_.loss(scores, y);
-  meters_.add(loss, scores, inputs.y);
+  meters_->add(loss, scores, inputs);
   return loss;
+}
+
+// Masks leave another number of targets in every micro-batch, so its weight is no part of what is
+// captured: the device reads it.
+StepPlace Step::weighted_on_device(StepPlace place) {
+  if (!loss_weight_.defined()) {
+    loss_weight_ = at::zeros({}, mixup_lambda_.options().dtype(at::kDouble));
+  }
+  loss_weight_.fill_(place.batch_fraction / place.batches_per_step);
+  place.batches_per_step = 1;
+  place.batch_fraction = 1;
+  return place;
 }
 
 void Step::draw_mixup_lambda() {

@@ -26,6 +26,7 @@
 #include "train/internal/waits.h"
 #include "train/meters.h"
 #include "train/optimizer.h"
+#include "train/preparation.h"
 #include "train/schedules/schedule.h"
 
 namespace kedge::train {
@@ -34,7 +35,7 @@ namespace kedge::train {
 struct StepParts {
   const config::Config& config;
   device::ContextPtr context;
-  nn::Task task;
+  const Preparation& preparation;
   nn::Model& model;
   const nn::Loss& loss;
   Optimizer& optimizer;
@@ -50,19 +51,19 @@ struct StepParts {
 struct StepPlace {
   std::int64_t step = 0;  // finished ones
   std::int64_t epoch = 0;
-  double batches_per_step = 1;  // the samples of the step by those of this micro-batch
+  double batches_per_step = 1;  // what counts in the step by what counts in this micro-batch
   bool is_last_micro_batch = true;
-  double batch_fraction = 1;  // this rank's of the micro-batch's samples
+  double batch_fraction = 1;  // this rank's of what counts in the micro-batch
 };
 
 class Step {
  public:
   explicit Step(const StepParts& parts);
 
-  // The loss of one micro-batch, on the device; undefined where it had no sample. The last
+  // The loss of one micro-batch, on the device; undefined where nothing in it counts. The last
   // micro-batch of its step changes the weights. Corrupt where the loss is known not to be finite:
   // the weights are as they were when it last was.
-  Result<at::Tensor> run(const data::Batch& batch, const StepPlace& place);
+  Result<at::Tensor> run(const data::Batch& batch, const StepPlace& given);
 
   // Why steps are done piece by piece instead of being captured as CUDA graphs; empty where nobody
   // would expect it. Nothing when they are captured.
@@ -72,7 +73,7 @@ class Step {
   std::vector<StateTensors> state();
 
   // Of the micro-batches since the last reset.
-  Meters& meters() { return meters_; }
+  Meters& meters() { return *meters_; }
 
   // Null where no averaged weights are kept.
   Ema* ema() { return ema_ ? &*ema_ : nullptr; }
@@ -85,6 +86,7 @@ class Step {
   at::Tensor compute_loss(const Inputs& inputs);
   at::Tensor mixed_loss(const Inputs& inputs);
   void draw_mixup_lambda();
+  StepPlace weighted_on_device(StepPlace place);
   void set_rate(const StepPlace& place);
   void apply_gradients(const StepPlace& place);
   Clearing clearing() const;
@@ -96,9 +98,10 @@ class Step {
   StepParts parts_;
   const config::Config& config_;
   nn::NamedTensors trainable_;
-  Meters meters_;
+  std::unique_ptr<Meters> meters_;
   Rate rate_{0};
   at::Tensor mixup_lambda_;
+  at::Tensor loss_weight_;  // of a masked micro-batch's mean in that of the step
   std::optional<Ema> ema_;
   std::optional<LossScaler> scaler_;
   device::StepGraphs graphs_;

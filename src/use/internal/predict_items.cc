@@ -13,13 +13,13 @@ namespace kedge::use {
 namespace {
 
 Result<PredictItem> parse_record(const std::string& line, const Path& file, std::int64_t number,
-                                 bool is_language) {
+                                 ItemKind kind) {
   const std::string where = fmt::format("{}:{}", file.string(), number);
   const nlohmann::json record = nlohmann::json::parse(line, nullptr, false);
   if (!record.is_object()) {
     return fail(ErrorKind::Corrupt, where + ": not a JSON object");
   }
-  const char* key = is_language ? "text" : "image";
+  const char* key = kind == ItemKind::Text ? "text" : "image";
   if (!record.contains(key) || !record[key].is_string()) {
     return fail(ErrorKind::Usage, fmt::format("{}: no text under \"{}\"", where, key));
   }
@@ -29,7 +29,7 @@ Result<PredictItem> parse_record(const std::string& line, const Path& file, std:
   if (record.contains("id")) {
     item.id = record["id"].is_string() ? record["id"].get<std::string>() : record["id"].dump();
   }
-  if (is_language) {
+  if (kind == ItemKind::Text) {
     item.text = value;
   } else {
     item.image = Path(value).is_absolute() ? Path(value) : file.parent_path() / value;
@@ -37,13 +37,13 @@ Result<PredictItem> parse_record(const std::string& line, const Path& file, std:
   return item;
 }
 
-Result<std::vector<PredictItem>> read_records(const Path& file, bool is_language) {
+Result<std::vector<PredictItem>> read_records(const Path& file, ItemKind kind) {
   std::vector<PredictItem> items;
   std::istringstream lines(KEDGE_TRY(read_file(file)));
   std::string line;
   for (std::int64_t number = 1; std::getline(lines, line); ++number) {
     if (line.find_first_not_of(" \t\r") != std::string::npos) {
-      items.push_back(KEDGE_TRY(parse_record(line, file, number, is_language)));
+      items.push_back(KEDGE_TRY(parse_record(line, file, number, kind)));
     }
   }
   return items;
@@ -67,11 +67,11 @@ Result<std::vector<PredictItem>> find_images(const Path& folder) {
 
 }  // namespace
 
-Result<std::vector<PredictItem>> list_items(const Path& input, bool is_language) {
+Result<std::vector<PredictItem>> list_items(const Path& input, ItemKind kind) {
   std::vector<PredictItem> items;
   if (input.extension() == ".jsonl") {
-    items = KEDGE_TRY(read_records(input, is_language));
-  } else if (is_language) {
+    items = KEDGE_TRY(read_records(input, kind));
+  } else if (kind == ItemKind::Text) {
     items.push_back({input.filename().string(), {}, KEDGE_TRY(read_file(input))});
   } else if (std::filesystem::is_directory(input)) {
     items = KEDGE_TRY(find_images(input));
