@@ -450,6 +450,26 @@ TEST(Tokens, of_both_widths_can_be_mixed) {
   EXPECT_THAT(read_ids(*data->train, 2), ElementsAre(6, 70000, 8));
 }
 
+TEST(Tokens, a_mask_beside_the_ids_says_which_predictions_count) {
+  const ScratchFolder folder;
+  config::DataConfig config = config_of("tokens", folder.path());
+  config.context = 2;
+  must_write(folder / "train.bin", as_ids<std::uint16_t>({5, 6, 7, 8, 9}));
+  const std::string unmasked = open_source(config)->train->digest();
+  must_write(folder / "train.mask", std::string("\1\0\1\1\0", 5));
+  const auto parts = open_source(config);
+  ASSERT_TRUE(parts) << parts.error().message;
+  EXPECT_NE(parts->train->digest(), unmasked);
+  EXPECT_EQ(parts->train->info().fields.back(), (FieldInfo{.name = "loss_mask", .shape = {2}}));
+  Sample sample;
+  ASSERT_TRUE(parts->train->read(1, sample));  // predicts 8 and 9
+  EXPECT_THAT(sample.row<std::uint8_t>(1, 2), ElementsAre(1, 0));
+  must_write(folder / "train.mask", "\1");
+  EXPECT_THAT(open_source(config).error().message, HasSubstr("train.mask: 1 bytes for 5 ids"));
+  must_write(folder / "train.mask", std::string(5, '\0'));
+  EXPECT_THAT(open_source(config).error().message, HasSubstr("no id counts"));
+}
+
 TEST(Tokens, an_id_of_32_bits_is_named_with_its_file_and_place) {
   const ScratchFolder folder;
   std::vector<std::uint32_t> ids(200000, 7);

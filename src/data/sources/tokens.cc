@@ -42,16 +42,29 @@ void copy_ids(std::span<const std::uint8_t> bytes, std::int64_t first,
   }
 }
 
+// The files of a part: ids, and which of them count in the loss.
+struct TokenFiles {
+  MappedFile ids;
+  std::optional<MappedFile> mask;  // a byte for each id
+};
+
 // Windows of context + 1 ids that begin every `context` ids, out of a file of whole numbers.
 class TokenWindows : public Dataset {
  public:
-  TokenWindows(MappedFile file, std::string part, std::int64_t context, std::size_t id_bytes)
-      : file_(std::move(file)), part_(std::move(part)), context_(context), id_bytes_(id_bytes) {
+  TokenWindows(TokenFiles files, std::string part, std::int64_t context, std::size_t id_bytes)
+      : files_(std::move(files)), part_(std::move(part)), context_(context), id_bytes_(id_bytes) {
     info_.fields = token_fields(context);
+    if (files_.mask) {
+      info_.fields.push_back({.name = std::string(kLossMask), .shape = {context}});
+    }
     size_ = std::max<std::int64_t>(0, (count() - 1) / context);
     Digest digest;
     digest.add(fmt::format("{} {} ", is_wide() ? "tokens32" : "tokens", context));
-    digest.add(file_.bytes());
+    digest.add(files_.ids.bytes());
+    if (files_.mask) {
+      digest.add(" mask ");
+      digest.add(files_.mask->bytes());
+    }
     digest_ = digest.text();
   }
 
@@ -67,6 +80,11 @@ class TokenWindows : public Dataset {
 
   Result<void> read(std::int64_t index, Sample& sample) const override {
     copy(index * context_, sample.row<std::int32_t>(0, context_ + 1));
+    if (files_.mask) {
+      const auto from = static_cast<std::size_t>(index * context_ + 1);  // the first target's
+      std::ranges::copy(files_.mask->bytes().subspan(from, static_cast<std::size_t>(context_)),
+                        sample.row<std::uint8_t>(1, context_).begin());
+    }
     return {};
   }
 
@@ -109,13 +127,15 @@ class TokenWindows : public Dataset {
 
   bool is_wide() const { return id_bytes_ == 4; }
 
-  std::int64_t count() const { return static_cast<std::int64_t>(file_.bytes().size() / id_bytes_); }
-
-  void copy(std::int64_t first, std::span<std::int32_t> ids) const {
-    (is_wide() ? copy_ids<std::uint32_t> : copy_ids<std::uint16_t>)(file_.bytes(), first, ids);
+  std::int64_t count() const {
+    return static_cast<std::int64_t>(files_.ids.bytes().size() / id_bytes_);
   }
 
-  MappedFile file_;
+  void copy(std::int64_t first, std::span<std::int32_t> ids) const {
+    (is_wide() ? copy_ids<std::uint32_t> : copy_ids<std::uint16_t>)(files_.ids.bytes(), first, ids);
+  }
+
+  TokenFiles files_;
   std::string part_;
   std::int64_t context_;
   std::size_t id_bytes_;
@@ -151,6 +171,24 @@ Result<Meta> read_meta(const Path& folder) {
   return meta;
 }
 
+// The file beside the ids, if there is one.
+Result<std::optional<MappedFile>> open_mask(const Path& path, std::size_t ids) {
+  if (!std::filesystem::exists(path)) {
+    return std::nullopt;
+  }
+  MappedFile mask = KEDGE_TRY(MappedFile::open(path));
+  if (mask.bytes().size() != ids) {
+    return fail(ErrorKind::Corrupt,
+                fmt::format("{}: {} bytes for {} ids", path.string(), mask.bytes().size(), ids),
+                "write one byte an id (numpy's uint8): 1 where its prediction counts, else 0");
+  }
+  if (std::ranges::all_of(mask.bytes(), [](std::uint8_t counts) { return counts == 0; })) {
+    return fail(ErrorKind::Corrupt, fmt::format("{}: no id counts", path.string()),
+                "write 1 where the prediction of an id counts, or remove the file");
+  }
+  return mask;
+}
+
 Result<std::unique_ptr<TokenWindows>> open_part(const Path& path, std::string part,
                                                 std::int64_t context, std::size_t id_bytes) {
   MappedFile file = KEDGE_TRY(MappedFile::open(path));
@@ -161,7 +199,10 @@ Result<std::unique_ptr<TokenWindows>> open_part(const Path& path, std::string pa
                     file.bytes().size(), 8 * id_bytes),
         fmt::format("write it again as unsigned {0}-bit numbers (numpy's uint{0})", 8 * id_bytes));
   }
-  return std::make_unique<TokenWindows>(std::move(file), std::move(part), context, id_bytes);
+  const Path mask_path = path.parent_path() / (part + ".mask");
+  TokenFiles files{.ids = std::move(file), .mask = {}};
+  files.mask = KEDGE_TRY(open_mask(mask_path, files.ids.bytes().size() / id_bytes));
+  return std::make_unique<TokenWindows>(std::move(files), std::move(part), context, id_bytes);
 }
 
 Result<std::unique_ptr<SourceSplits>> open_tokens(const config::DataConfig& config) {
@@ -206,7 +247,8 @@ Result<std::unique_ptr<SourceSplits>> open_tokens(const config::DataConfig& conf
 const Sources::Add kAddTokens({"tokens",
                                "ids of a tokenizer for language models: train.bin and val.bin of "
                                "unsigned 16- or 32-bit numbers, meta.json with \"vocab\" and "
-                               "\"dtype\" (data.context)",
+                               "\"dtype\" (data.context); train.mask and val.mask: a byte for "
+                               "each id, 0 where it does not count in the loss",
                                open_tokens,
                                {"path", "context"}});
 
