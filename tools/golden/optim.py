@@ -1,9 +1,9 @@
-"""Writes tests/fixtures/train/*.json: what PyTorch 2.11 (lion-pytorch 0.2.5 for Lion, torch_ema 0.3
-for the warm-up of averages) computes for optimizers, schedules, clipping, loss scaling and weight
-averages.
+"""Writes tests/fixtures/train/*.json: what PyTorch 2.11 (lion-pytorch 0.2.5 for Lion, timm 1.0.31
+for LAMB, torch_ema 0.3 for the warm-up of averages) computes for optimizers, schedules, clipping,
+loss scaling and weight averages.
 
-Usage: python tools/golden/optim.py   (needs torch==2.11.*, lion-pytorch==0.2.5, torch_ema==0.3;
-runs on the CPU)
+Usage: python tools/golden/optim.py   (needs torch==2.11.*, lion-pytorch==0.2.5, timm==1.0.31,
+torch_ema==0.3; runs on the CPU)
 
 Parameters and gradients follow formulas that the C++ tests repeat, so only results are stored.
 """
@@ -15,6 +15,7 @@ import warnings
 
 import torch
 from lion_pytorch import Lion
+from timm.optim.lamb import Lamb
 from torch.optim import lr_scheduler, swa_utils
 from torch_ema import ExponentialMovingAverage
 
@@ -124,6 +125,15 @@ def optimizer_cases():
     yield "lion", {"lr": 0.01, "beta1": 0.95, "beta2": 0.98, "weight_decay": 0.1}, one(
         Lion, lr=0.01, betas=(0.95, 0.98), weight_decay=0.1
     )
+    lamb = {"max_grad_norm": None, "always_adapt": True}
+    yield "lamb", {"lr": 0.01, "eps": 1e-6}, one(Lamb, lr=0.01, weight_decay=0, **lamb)
+    yield "lamb", {
+        "lr": 0.02,
+        "beta1": 0.8,
+        "beta2": 0.95,
+        "eps": 1e-6,
+        "weight_decay": 0.1,
+    }, one(Lamb, lr=0.02, betas=(0.8, 0.95), weight_decay=0.1, **lamb)
     # Newton-Schulz runs in bfloat16, whose last bit depends on the machine's matrix units; the
     # small rate keeps 20 steps of such differences (2^-9 * lr each) below the tolerance.
     yield "muon", {"lr": 2e-4, "momentum": 0.95, "weight_decay": 0.1}, muon(2e-4, 0.1, 0.95)
