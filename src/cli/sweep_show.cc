@@ -154,7 +154,7 @@ nlohmann::json trial_json(const sweep::TrialView& view) {
                          {"state", sweep::name_of(view.trial.state)},
                          {"values", view.trial.values},
                          {"run", view.run},
-                         {"attempts", view.attempts}};
+                         {"attempts", view.trial.attempts}};
   json["metric"] = view.trial.metric ? nlohmann::json(*view.trial.metric) : nlohmann::json();
   if (view.result) {
     json["seconds"] = view.result->seconds;

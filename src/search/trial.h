@@ -23,6 +23,7 @@ struct Trial {
   std::int64_t number = 0;  // the order of handing out, from 1
   nlohmann::json values;    // as Space::values_at() made them, or given by a user
   TrialState state = TrialState::Waiting;
+  int attempts = 0;                   // how often it was begun
   std::optional<double> metric = {};  // the result; of a trial stopped early, the last value
   // The metric as it was reported, one value per report; for early termination.
   std::vector<double> curve = {};

@@ -20,6 +20,8 @@
 
 namespace kedge::server {
 
+class SweepHost;
+
 inline constexpr std::int64_t kTrashDays = 30;
 
 // What handlers work with; it outlives the router.
@@ -30,6 +32,7 @@ struct Api {
   store::Models& models;
   Access& access;
   EventHub& events;
+  SweepHost& sweeps;
   std::function<std::int64_t()> now_us;  // Unix time
   std::int64_t trash_days = kTrashDays;  // how long deleted runs can be restored
 

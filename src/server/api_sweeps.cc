@@ -1,6 +1,5 @@
 // Sweeps: what agents ask and tell, and what the page shows.
 #include <charconv>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -80,9 +79,7 @@ Result<search::SweepPlan> plan_with_space(const store::HostedSweep& sweep,
                                           const std::vector<sweep::TrialView>& views,
                                           std::vector<search::Trial>& trials) {
   search::SweepPlan plan = KEDGE_TRY(plan_of(sweep));
-  for (const sweep::TrialView& view : views) {
-    trials.push_back(view.trial);
-  }
+  trials = sweep::trials_of(views);
   if (plan.method == "list") {
     plan.space = search::space_of(trials);
   }
@@ -198,8 +195,8 @@ Result<nlohmann::json> add_result(const Told& told) {
 }
 
 template <bool is_paused>
-Result<nlohmann::json> let_go(const Told& told) {
-  KEDGE_TRY(told.host.let_go(told.sweep, told.number, told.agent, is_paused));
+Result<nlohmann::json> release(const Told& told) {
+  KEDGE_TRY(told.host.release(told.sweep, told.number, told.agent, is_paused));
   return nlohmann::json::object();
 }
 
@@ -214,8 +211,7 @@ Result<nlohmann::json> tell(const Asked& asked) {
                   asked.input.at("agent").get_ref<const std::string&>(), asked.input});
 }
 
-Result<Response> put_sweep(const Api& api, SweepHost& host, const Request& request,
-                           const Input& input) {
+Result<Response> put_sweep(const Api& api, const Request& request, const Input& input) {
   store::HostedSweep sweep;
   sweep.project = request.parameter("project");
   sweep.name = request.parameter("id");
@@ -223,9 +219,9 @@ Result<Response> put_sweep(const Api& api, SweepHost& host, const Request& reque
   const auto facts = KEDGE_TRY(sweep::parse_facts(input.at("facts"), "'facts' of the request"));
   sweep.facts = dump(sweep::facts_json(facts));
   sweep.display_name = facts.name;
-  sweep = KEDGE_TRY(host.put(sweep));
+  sweep = KEDGE_TRY(api.sweeps.put(sweep));
   api.audit(request, "sweep.put", fmt::format("{}/{}", sweep.project, sweep.name));
-  return json_response(dump(KEDGE_TRY(describe(host, sweep))));
+  return json_response(dump(KEDGE_TRY(describe(api.sweeps, sweep))));
 }
 
 Result<Response> list_sweeps(SweepHost& host, store::HostedSweeps sweeps, const Request& request,
@@ -309,18 +305,17 @@ void name_sweep_shapes(Routes& routes) {
 // The calls about one sweep: below its address.
 class SweepRoutes {
  public:
-  SweepRoutes(Routes& routes, std::shared_ptr<SweepHost> host)
-      : routes_(routes), host_(std::move(host)) {}
+  explicit SweepRoutes(Routes& routes) : routes_(routes), host_(routes.api().sweeps) {}
 
   void add(Method method, const std::string& rest, Call call, Handling handling) {
     call.options = {.role = method == Method::Get ? Role::View : Role::Write,
                     .max_body_bytes = kMaxSweepBytes};
     routes_.add(
         method, "/api/v1/sweeps/{project}/{id}" + rest, call,
-        [host = host_, handling](const Request& request, const Input& input) -> Result<Response> {
+        [&host = host_, handling](const Request& request, const Input& input) -> Result<Response> {
           const auto answer = KEDGE_TRY(handling(
-              {*host, request, input,
-               KEDGE_TRY(host->load(request.parameter("project"), request.parameter("id")))}));
+              {host, request, input,
+               KEDGE_TRY(host.load(request.parameter("project"), request.parameter("id")))}));
           return json_response(dump(answer));
         });
   }
@@ -331,7 +326,7 @@ class SweepRoutes {
 
  private:
   Routes& routes_;
-  std::shared_ptr<SweepHost> host_;
+  SweepHost& host_;
 };
 
 void add_agent_routes(SweepRoutes& sweep) {
@@ -373,9 +368,9 @@ void add_agent_routes(SweepRoutes& sweep) {
               .answer = "{is_ours: boolean}"},
              tell<add_result>);
   sweep.tell("pause", {.summary = "It waits for its next rung", .body = kAgent, .answer = "{}"},
-             tell<let_go<true>>);
+             tell<release<true>>);
   sweep.tell("release", {.summary = "Another agent may have it", .body = kAgent, .answer = "{}"},
-             tell<let_go<false>>);
+             tell<release<false>>);
   sweep.tell("retry",
              {.summary = "It is tried again", .body = kAgent, .answer = "{is_open: boolean}"},
              tell<retry>);
@@ -386,15 +381,13 @@ void add_agent_routes(SweepRoutes& sweep) {
 void add_sweep_routes(Routes& routes) {
   name_sweep_shapes(routes);
   const Api& api = routes.api();
-  // Shared by the handlers: who was heard of when.
-  const auto host = std::make_shared<SweepHost>(api);
   routes.add(Method::Get, "/api/v1/sweeps",
              {.summary = "Sweeps, the newest first; all, or one project's",
               .options = {.is_scoped = true},
               .query = "{project?: string}",
               .answer = "{sweeps: SweepSummary[]}"},
-             [&api, host](const Request& request, const Input& input) {
-               return list_sweeps(*host, store::HostedSweeps(api.store), request, input);
+             [&api](const Request& request, const Input& input) {
+               return list_sweeps(api.sweeps, store::HostedSweeps(api.store), request, input);
              });
   routes.add(Method::Put, "/api/v1/sweeps/{project}/{id}",
              {.summary = "Make a sweep, or get the one that is there",
@@ -404,10 +397,10 @@ void add_sweep_routes(Routes& routes) {
                 facts: {*: any},  // who made it of what
               })",
               .answer = "Sweep"},
-             [&api, host](const Request& request, const Input& input) {
-               return put_sweep(api, *host, request, input);
+             [&api](const Request& request, const Input& input) {
+               return put_sweep(api, request, input);
              });
-  SweepRoutes sweep(routes, host);
+  SweepRoutes sweep(routes);
   sweep.add(Method::Get, "", {.summary = "A sweep: its file, state, axes", .answer = "Sweep"},
             get_sweep);
   sweep.add(

@@ -16,6 +16,7 @@
 #include "server/access.h"
 #include "server/api.h"
 #include "server/http.h"
+#include "server/sweep_host.h"
 
 namespace kedge::server {
 namespace {
@@ -47,7 +48,8 @@ class TestServer {
         access_(Access::open(*store_, {}, [] { return kNow; }).value()),
         artifacts_(*store_, *blobs_),
         models_(*store_),
-        api_{*store_, *blobs_, artifacts_, models_, *access_, events_, [] { return kNow; }} {
+        api_{*store_,  *blobs_, artifacts_, models_,
+             *access_, events_, sweeps_,    [] { return kNow; }} {
     add_api_routes(router_, api_);
   }
 
@@ -81,6 +83,7 @@ class TestServer {
   store::Artifacts artifacts_;
   store::Models models_;
   EventHub events_;
+  SweepHost sweeps_{*store_, [] { return kNow; }};
   Api api_;
   Router router_;
 };

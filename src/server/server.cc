@@ -17,6 +17,7 @@
 #include "server/internal/secrets.h"
 #include "server/page.h"
 #include "server/run_watch.h"
+#include "server/sweep_host.h"
 #include "server/trash.h"
 #include "track/owner_key.h"
 
@@ -195,6 +196,7 @@ struct Server::Parts {
   std::unique_ptr<store::Models> models;
   std::unique_ptr<Access> access;
   EventHub events;
+  std::unique_ptr<SweepHost> sweeps;
   std::unique_ptr<Api> api;
   Router router;
   std::unique_ptr<AccessLog> access_log;
@@ -231,9 +233,10 @@ Result<std::unique_ptr<Server>> Server::start(const ServerOptions& options) {
   parts->access =
       KEDGE_TRY(Access::open(*parts->store, access_options(options, parts->owner), now_us));
   parts->admin_token_file = KEDGE_TRY(make_first_user(*parts->store, *parts->access, options));
-  parts->api =
-      std::make_unique<Api>(Api{*parts->store, *parts->blobs, *parts->artifacts, *parts->models,
-                                *parts->access, parts->events, now_us, options.trash_days});
+  parts->sweeps = std::make_unique<SweepHost>(*parts->store, now_us);
+  parts->api = std::make_unique<Api>(Api{*parts->store, *parts->blobs, *parts->artifacts,
+                                         *parts->models, *parts->access, parts->events,
+                                         *parts->sweeps, now_us, options.trash_days});
   parts->store->set_listener(
       [&events = parts->events](std::span<const store::Change> changes) { events.note(changes); });
   add_api_routes(parts->router, *parts->api);

@@ -1,7 +1,7 @@
 #include "server/sweep_host.h"
 
 #include <algorithm>
-#include <cmath>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,28 +10,13 @@
 #include <nlohmann/json.hpp>
 
 #include "core/result.h"
-#include "search/early_stop.h"
-#include "search/propose.h"
+#include "search/hand_out.h"
 #include "search/trial.h"
 #include "sweep/trial_files.h"
 #include "track/attempt.h"
 
 namespace kedge::server {
 namespace {
-
-std::vector<search::Trial> trials_of(const std::vector<sweep::TrialView>& views) {
-  std::vector<search::Trial> trials;
-  trials.reserve(views.size());
-  for (const sweep::TrialView& view : views) {
-    trials.push_back(view.trial);
-  }
-  return trials;
-}
-
-bool is_open(const sweep::TrialView& view) {
-  return view.trial.state == search::TrialState::Waiting ||
-         view.trial.state == search::TrialState::Running;
-}
 
 void stop_clock(store::SweepTrial& trial, std::int64_t now_us) {
   trial.spent_us += trial.holder.empty() ? 0 : std::max<std::int64_t>(0, now_us - trial.began_us);
@@ -51,7 +36,7 @@ Result<store::HostedSweep> SweepHost::load(const std::string& project,
 
 Result<store::HostedSweep> SweepHost::put(const store::HostedSweep& sweep) {
   KEDGE_TRY(plan_of(sweep));
-  const std::lock_guard lock(handing_out_);
+  const auto lock = hold(0);
   if (auto found = KEDGE_TRY(sweeps_.find(sweep.project, sweep.name))) {
     if (found->config != sweep.config) {
       return fail(ErrorKind::Usage, fmt::format("sweep {} is there with another file", sweep.name),
@@ -65,7 +50,9 @@ Result<store::HostedSweep> SweepHost::put(const store::HostedSweep& sweep) {
   return sweeps_.create(sweep, now_us_());
 }
 
-Result<void> SweepHost::control(store::HostedSweep sweep, const sweep::Control& control) {
+Result<void> SweepHost::control(const store::HostedSweep& asked, const sweep::Control& control) {
+  const auto lock = hold(asked.id);
+  store::HostedSweep sweep = KEDGE_TRY(load(asked.project, asked.name));
   switch (control.state) {
     case sweep::SweepState::Running:
       sweep.state = store::SweepState::Running;
@@ -84,7 +71,16 @@ Result<void> SweepHost::control(store::HostedSweep sweep, const sweep::Control& 
   return sweeps_.put(sweep, now_us_());
 }
 
-void SweepHost::hear_from(const std::string& agent) {
+std::unique_lock<std::mutex> SweepHost::hold(std::int64_t sweep) {
+  std::mutex* own = nullptr;
+  {
+    const std::lock_guard lock(mutex_);  // not while waiting: who holds a sweep's lock takes this one
+    own = &locks_[sweep];
+  }
+  return std::unique_lock(*own);
+}
+
+void SweepHost::note_alive(const std::string& agent) {
   const std::lock_guard lock(mutex_);
   heard_us_[agent] = now_us_();
 }
@@ -115,18 +111,12 @@ Result<nlohmann::json> SweepHost::give(const store::HostedSweep& sweep, std::int
                         {"spent_s", static_cast<double>(given.spent_us) / kSecond_us}};
 }
 
-Result<nlohmann::json> SweepHost::hand_out(const store::HostedSweep& sweep,
-                                           const search::SweepPlan& plan,
-                                           const std::vector<sweep::TrialView>& views,
-                                           const std::string& agent) {
-  const auto proposals = KEDGE_TRY(search::propose(plan, trials_of(views), 1));
-  if (proposals.values.empty()) {
-    return nlohmann::json{{"end", proposals.end}};
-  }
+Result<nlohmann::json> SweepHost::begin(const store::HostedSweep& sweep, const search::Offer& offer,
+                                        const std::string& agent) {
   store::SweepTrial trial;
-  trial.number = static_cast<std::int64_t>(views.size()) + 1;
-  trial.run_id = fmt::format("{}-{:04}", sweep.name, trial.number);
-  trial.values = proposals.values.front();
+  trial.number = offer.number;
+  trial.run_id = sweep::run_name(sweep.name, offer.number);
+  trial.values = offer.values;
   trial.holder = agent;
   trial.attempts = 1;
   trial.began_us = now_us_();
@@ -136,58 +126,59 @@ Result<nlohmann::json> SweepHost::hand_out(const store::HostedSweep& sweep,
 
 Result<nlohmann::json> SweepHost::claim(const store::HostedSweep& asked,
                                         const ClaimRequest& request) {
-  hear_from(request.agent);
-  const std::lock_guard lock(handing_out_);
+  note_alive(request.agent);
+  const auto lock = hold(asked.id);
   const store::HostedSweep sweep = KEDGE_TRY(load(asked.project, asked.name));
   const auto rows = KEDGE_TRY(sweeps_.list_trials(sweep.id));
-  const auto views = KEDGE_TRY(read_trials(sweep));
+  auto trials = sweep::trials_of(KEDGE_TRY(read_trials(sweep)));
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (is_open(views[i]) && rows[i].holder == request.agent) {
+    const std::string& holder = rows[i].holder;
+    if (trials[i].state != search::TrialState::Running || holder.empty()) {
+      continue;
+    }
+    if (holder == request.agent) {
       return give(sweep, rows[i].number, request.agent);  // the answer before was lost
+    }
+    if (std::ranges::find(request.dead, holder) != request.dead.end() || is_silent(holder)) {
+      trials[i].state = search::TrialState::Waiting;
     }
   }
   if (sweep.state != store::SweepState::Pending && sweep.state != store::SweepState::Running) {
     return nlohmann::json{{"end", "the sweep does not run"}};
   }
-  std::int64_t open_count = 0;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (!is_open(views[i])) {
-      continue;
-    }
-    ++open_count;
-    const std::string& holder = rows[i].holder;
-    const bool is_dead = std::ranges::find(request.dead, holder) != request.dead.end();
-    if (!holder.empty() && !is_dead && !is_silent(holder)) {
-      continue;
-    }
-    if (rows[i].attempts >= sweep::kAttemptsMax) {
-      KEDGE_TRY(
-          add_result(sweep, rows[i].number, holder, sweep::result_json(sweep::never_ended())));
-      continue;
-    }
-    return give(sweep, rows[i].number, request.agent);
-  }
   const search::SweepPlan plan = KEDGE_TRY(plan_of(sweep));
-  for (const std::size_t index : search::find_promotions(plan, trials_of(views))) {
-    nlohmann::json given = KEDGE_TRY(give(sweep, rows[index].number, request.agent));
-    given["promoted"] = true;
+  for (;;) {
+    const search::Offer offer = KEDGE_TRY(search::next_offer(plan, trials));
+    if (offer.kind == search::Offer::Kind::None) {
+      return nlohmann::json{
+          {"end", offer.end},
+          {"open", std::ranges::count(trials, search::TrialState::Running, &search::Trial::state)}};
+    }
+    if (offer.kind == search::Offer::Kind::New) {
+      return begin(sweep, offer, request.agent);
+    }
+    if (offer.kind == search::Offer::Kind::GiveUp) {
+      KEDGE_TRY(end_trial(sweep, rows[offer.index].number, rows[offer.index].holder,
+                          sweep::result_json(sweep::never_ended())));
+      trials[offer.index].state = search::TrialState::Failed;
+      continue;
+    }
+    nlohmann::json given = KEDGE_TRY(give(sweep, rows[offer.index].number, request.agent));
+    given["promoted"] = offer.kind == search::Offer::Kind::Promote;
     return given;
   }
-  nlohmann::json answer = KEDGE_TRY(hand_out(sweep, plan, views, request.agent));
-  answer["open"] = open_count;
-  return answer;
 }
 
 Result<bool> SweepHost::beat(const store::HostedSweep& sweep, std::int64_t number,
                              const std::string& agent) {
-  hear_from(agent);
+  note_alive(agent);
   const auto trial = KEDGE_TRY(sweeps_.find_trial(sweep.id, number));
   return trial && trial->holder == agent;
 }
 
 Result<void> SweepHost::note_progress(const store::HostedSweep& sweep, std::int64_t number,
                                       const std::string& agent, const nlohmann::json& curve) {
-  hear_from(agent);
+  note_alive(agent);
   return sweeps_.edit_trial(sweep.id, number, [&](store::SweepTrial& trial) -> Result<void> {
     if (trial.holder == agent) {
       trial.curve = curve;
@@ -198,6 +189,12 @@ Result<void> SweepHost::note_progress(const store::HostedSweep& sweep, std::int6
 
 Result<bool> SweepHost::add_result(const store::HostedSweep& sweep, std::int64_t number,
                                    const std::string& agent, const nlohmann::json& result) {
+  const auto lock = hold(sweep.id);
+  return end_trial(sweep, number, agent, result);
+}
+
+Result<bool> SweepHost::end_trial(const store::HostedSweep& sweep, std::int64_t number,
+                                  const std::string& agent, const nlohmann::json& result) {
   bool is_ours = false;
   KEDGE_TRY(sweeps_.edit_trial(sweep.id, number, [&](store::SweepTrial& trial) -> Result<void> {
     if (trial.result.is_object()) {
@@ -216,8 +213,9 @@ Result<bool> SweepHost::add_result(const store::HostedSweep& sweep, std::int64_t
   return is_ours;
 }
 
-Result<void> SweepHost::let_go(const store::HostedSweep& sweep, std::int64_t number,
-                               const std::string& agent, bool is_paused) {
+Result<void> SweepHost::release(const store::HostedSweep& sweep, std::int64_t number,
+                                const std::string& agent, bool is_paused) {
+  const auto lock = hold(sweep.id);
   return sweeps_.edit_trial(sweep.id, number, [&](store::SweepTrial& trial) -> Result<void> {
     if (trial.holder == agent) {
       stop_clock(trial, now_us_());
@@ -228,6 +226,7 @@ Result<void> SweepHost::let_go(const store::HostedSweep& sweep, std::int64_t num
 }
 
 Result<bool> SweepHost::retry(const store::HostedSweep& sweep, std::int64_t number) {
+  const auto lock = hold(sweep.id);
   bool is_opened = false;
   KEDGE_TRY(sweeps_.edit_trial(sweep.id, number, [&](store::SweepTrial& trial) -> Result<void> {
     is_opened = trial.result.is_object() && trial.result.value("state", "") != "finished";
@@ -246,7 +245,7 @@ Result<bool> SweepHost::add_ended(const store::HostedSweep& sweep, const nlohman
   if (!view.result) {
     return fail(ErrorKind::Usage, "only a trial with a result can be added");
   }
-  const std::lock_guard lock(handing_out_);
+  const auto lock = hold(sweep.id);
   const auto rows = KEDGE_TRY(sweeps_.list_trials(sweep.id));
   if (view.trial.number != static_cast<std::int64_t>(rows.size()) + 1) {
     return false;
@@ -255,7 +254,7 @@ Result<bool> SweepHost::add_ended(const store::HostedSweep& sweep, const nlohman
   row.number = view.trial.number;
   row.run_id = view.run;
   row.values = view.trial.values;
-  row.attempts = view.attempts;
+  row.attempts = view.trial.attempts;
   row.failures = view.failures;
   row.result = sweep::result_json(*view.result);
   row.curve = trial.value("curve", nlohmann::json::array());

@@ -12,6 +12,7 @@
 #include "core/time_text.h"
 #include "search/propose.h"
 #include "search/trial.h"
+#include "server/api.h"
 #include "server/sweep_host.h"
 #include "sweep/trial_files.h"
 
@@ -33,22 +34,30 @@ search::TrialState state_of_run(store::RunState state) {
 }
 
 // A trial of another tool's sweep: its run knows how it is.
-sweep::TrialView view_of_run(const store::Store& store, const store::HostedSweep& sweep,
-                             const std::string& metric, const store::SweepTrial& handed) {
+Result<sweep::TrialView> view_of_run(const store::Store& store, const store::HostedSweep& sweep,
+                                     const search::SweepPlan& plan,
+                                     const store::SweepTrial& handed) {
   sweep::TrialView view;
   view.trial.number = handed.number;
   view.trial.values = handed.values;
   view.run = handed.run_id;
-  view.attempts = 1;
-  const auto run = store.find_run({sweep.project, handed.run_id});
+  view.trial.attempts = 1;
+  const store::RunKey key{sweep.project, handed.run_id};
+  const auto run = store.find_run(key);
   if (!run || run->facts.deleted_us != 0) {
     view.trial.state = search::TrialState::Failed;  // its point stays used
     return view;
   }
   view.trial.state = state_of_run(run->facts.state);
-  const auto found = run->summary.find(metric);
+  const auto found = run->summary.find(plan.metric.name);
   if (found != run->summary.end() && found->contains("last") && (*found)["last"].is_number()) {
     view.trial.metric = (*found)["last"].get<double>();
+  }
+  if (plan.early_terminate.rule != search::Rule::None && !plan.metric.name.empty()) {
+    const track::Curve curve = KEDGE_TRY(store.read_history(key, plan.metric.name));
+    for (const track::Point& point : curve.points) {
+      view.trial.curve.push_back(point.value);
+    }
   }
   if (view.trial.state != search::TrialState::Running) {
     sweep::TrialResult result{.state = view.trial.state, .metric = view.trial.metric};
@@ -70,7 +79,7 @@ sweep::TrialView view_of(const store::SweepTrial& trial) {
   view.trial.values = trial.values;
   view.trial.curve = sweep::parse_curve(trial.curve);
   view.run = trial.run_id;
-  view.attempts = static_cast<int>(trial.attempts);
+  view.trial.attempts = static_cast<int>(trial.attempts);
   view.failures = static_cast<int>(trial.failures);
   if (trial.result.is_object()) {
     view.result = sweep::parse_result(trial.result);
@@ -118,10 +127,10 @@ std::string state_of(const store::HostedSweep& sweep, const search::SweepPlan& p
 Result<std::vector<sweep::TrialView>> SweepHost::read_trials(
     const store::HostedSweep& sweep) const {
   std::vector<sweep::TrialView> views;
-  const std::string metric =
-      sweep.facts.empty() ? KEDGE_TRY(plan_of(sweep)).metric.name : std::string();
+  const search::SweepPlan plan =
+      sweep.facts.empty() ? KEDGE_TRY(plan_of(sweep)) : search::SweepPlan{};
   for (const store::SweepTrial& trial : KEDGE_TRY(sweeps_.list_trials(sweep.id))) {
-    views.push_back(sweep.facts.empty() ? view_of_run(store_, sweep, metric, trial)
+    views.push_back(sweep.facts.empty() ? KEDGE_TRY(view_of_run(store_, sweep, plan, trial))
                                         : view_of(trial));
   }
   return views;

@@ -1,4 +1,5 @@
 // How a trial of a sweep's folder is taken.
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -8,14 +9,10 @@
 #include <system_error>
 #include <thread>
 #include <utility>
-#include <vector>
-
-#include <fmt/format.h>
 
 #include "core/file.h"
 #include "core/result.h"
-#include "search/early_stop.h"
-#include "search/propose.h"
+#include "search/hand_out.h"
 #include "search/trial.h"
 #include "sweep/sweep_folder.h"
 #include "track/attempt.h"
@@ -44,15 +41,6 @@ class FolderLease : public Lease {
  private:
   track::Attempt attempt_;
 };
-
-std::vector<search::Trial> trials_of(const std::vector<TrialView>& views) {
-  std::vector<search::Trial> trials;
-  trials.reserve(views.size());
-  for (const TrialView& view : views) {
-    trials.push_back(view.trial);
-  }
-  return trials;
-}
 
 // A holder that was killed may have written the result just before, and some file systems show that
 // only after a while. Taking over is rare, so waiting costs nothing.
@@ -111,53 +99,64 @@ Result<std::optional<Job>> SweepFolder::take(const TrialView& view) {
     KEDGE_TRY(attempt->end(track::RunState::Interrupted));
     return std::nullopt;
   }
-  if (attempt->number() > kAttemptsMax) {
-    const bool is_ours = KEDGE_TRY(add_result(view.trial.number, never_ended()));
-    KEDGE_TRY(attempt->end(is_ours ? track::RunState::Failed : track::RunState::Interrupted));
-    return std::nullopt;
-  }
   return Job{view, std::make_unique<FolderLease>(std::move(*attempt))};
+}
+
+Result<void> SweepFolder::give_up(std::int64_t number, Lease& lease) {
+  const bool is_ours = KEDGE_TRY(add_result(number, never_ended()));
+  return lease.end(is_ours ? track::RunState::Failed : track::RunState::Interrupted);
+}
+
+Result<void> SweepFolder::promote(std::int64_t number) {
+  const Path mark = trial_path(number) / "paused.json";
+  std::error_code error;
+  std::filesystem::remove(mark, error);
+  return error ? std::unexpected(io_error("cannot remove", mark, error.value())) : Result<void>();
+}
+
+Result<std::optional<Job>> SweepFolder::begin(const search::Offer& offer) {
+  TrialView view;
+  view.trial.number = offer.number;
+  view.trial.values = offer.values;
+  view.run = run_name(facts().id, offer.number);
+  return KEDGE_TRY(add_trial(offer.number, offer.values)) ? take(view)
+                                                          : Result<std::optional<Job>>();
 }
 
 Result<Claim> SweepFolder::claim() {
   const auto views = KEDGE_TRY(read_trials());
-  Claim claim;
-  for (const TrialView& view : views) {
-    if (view.trial.state != search::TrialState::Waiting &&
-        view.trial.state != search::TrialState::Running) {
+  auto trials = trials_of(views);
+  for (search::Trial& trial : trials) {  // whether somebody works on it shows when it is taken
+    trial.state =
+        trial.state == search::TrialState::Running ? search::TrialState::Waiting : trial.state;
+  }
+  for (;;) {
+    const search::Offer offer = KEDGE_TRY(search::next_offer(plan(), trials));
+    if (offer.kind == search::Offer::Kind::None) {
+      return Claim{.end = offer.end,
+                   .open_count = std::ranges::count(trials, search::TrialState::Running,
+                                                    &search::Trial::state)};
+    }
+    if (offer.kind == search::Offer::Kind::New) {
+      return Claim{.job = KEDGE_TRY(begin(offer))};
+    }
+    search::Trial& trial = trials[offer.index];
+    auto job = KEDGE_TRY(take(views[offer.index]));
+    if (!job) {
+      trial.state = search::TrialState::Running;
       continue;
     }
-    ++claim.open_count;
-    if ((claim.job = KEDGE_TRY(take(view)))) {
-      return claim;
+    if (offer.kind == search::Offer::Kind::GiveUp) {
+      KEDGE_TRY(give_up(trial.number, *job->lease));
+      trial.state = search::TrialState::Failed;
+      continue;
     }
-  }
-  const auto trials = trials_of(views);
-  for (const std::size_t index : search::find_promotions(plan(), trials)) {
-    if ((claim.job = KEDGE_TRY(take(views[index])))) {
-      const Path mark = trial_path(views[index].trial.number) / "paused.json";
-      std::error_code error;
-      std::filesystem::remove(mark, error);
-      if (error) {
-        return std::unexpected(io_error("cannot remove", mark, error.value()));
-      }
-      claim.job->is_promoted = true;
-      return claim;
+    job->is_promoted = offer.kind == search::Offer::Kind::Promote;
+    if (job->is_promoted) {
+      KEDGE_TRY(promote(trial.number));
     }
+    return Claim{.job = std::move(job)};
   }
-  const auto proposals = KEDGE_TRY(search::propose(plan(), trials, 1));
-  if (proposals.values.empty()) {
-    claim.end = proposals.end;
-    return claim;
-  }
-  TrialView view;
-  view.trial.number = static_cast<std::int64_t>(views.size()) + 1;
-  view.trial.values = proposals.values.front();
-  view.run = fmt::format("{}-{:04}", facts().id, view.trial.number);
-  if (KEDGE_TRY(add_trial(view.trial.number, view.trial.values))) {
-    claim.job = KEDGE_TRY(take(view));
-  }
-  return claim;
 }
 
 }  // namespace kedge::sweep

@@ -223,7 +223,7 @@ Result<std::optional<Job>> RemoteSweep::accept(const nlohmann::json& answer) {
       RemoteLease::Terms{.address = place_.address,
                          .path = fmt::format("{}/trials/{}", path(), number),
                          .agent = agent_,
-                         .attempts = job.view.attempts,
+                         .attempts = job.view.trial.attempts,
                          .spent_s = answer.value("spent_s", 0.0)},
       std::move(*attempt));
   return job;

@@ -90,8 +90,21 @@ std::optional<SweepState> parse_sweep_state(std::string_view name) {
 
 TrialResult never_ended() {
   TrialResult result{.state = search::TrialState::Failed};
-  result.message = fmt::format("it was begun {} times and never ended", kAttemptsMax);
+  result.message = fmt::format("it was begun {} times and never ended", search::kAttemptsMax);
   return result;
+}
+
+std::string run_name(const std::string& sweep, std::int64_t number) {
+  return fmt::format("{}-{:04}", sweep, number);
+}
+
+std::vector<search::Trial> trials_of(const std::vector<TrialView>& views) {
+  std::vector<search::Trial> trials;
+  trials.reserve(views.size());
+  for (const TrialView& view : views) {
+    trials.push_back(view.trial);
+  }
+  return trials;
 }
 
 nlohmann::json facts_json(const SweepFacts& facts) {

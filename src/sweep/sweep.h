@@ -64,7 +64,6 @@ struct TrialResult {
 struct TrialView {
   search::Trial trial;
   std::string run;   // the run's id
-  int attempts = 0;  // how often it was begun
   int failures = 0;  // results that were set aside for a retry
   std::optional<TrialResult> result = {};
 };
@@ -172,10 +171,14 @@ class Sweep {
   search::SweepPlan plan_;
 };
 
-// A trial that has been begun so often takes its agents down with it.
-inline constexpr int kAttemptsMax = 50;
-
+// Of a trial that was given up.
 TrialResult never_ended();
+
+// The id of the run that a trial makes.
+std::string run_name(const std::string& sweep, std::int64_t number);
+
+// What the search room sees of them.
+std::vector<search::Trial> trials_of(const std::vector<TrialView>& views);
 
 // The plan in a sweep file or table.
 Result<search::SweepPlan> read_plan(const std::string& text, const std::string& where,

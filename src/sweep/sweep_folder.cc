@@ -190,7 +190,7 @@ std::optional<TrialView> SweepFolder::read_trial(std::int64_t number) {
 Result<bool> SweepFolder::add_trial(std::int64_t number, const nlohmann::json& values) {
   nlohmann::json json = {{"number", number},
                          {"values", values},
-                         {"run", fmt::format("{}-{:04}", facts_.id, number)},
+                         {"run", run_name(facts_.id, number)},
                          {"handed_out", utc_now()}};
   const Path path = path_ / "trials" / fmt::format("{}.json", number);
   const bool is_ours = KEDGE_TRY(create_file_exclusively(path, json.dump(2) + "\n"));

@@ -16,6 +16,7 @@
 
 #include "core/file.h"
 #include "core/result.h"
+#include "search/hand_out.h"
 #include "search/sweep_plan.h"
 #include "search/trial.h"
 #include "sweep/sweep.h"
@@ -64,6 +65,9 @@ class SweepFolder : public Sweep {
 
   std::optional<TrialView> read_trial(std::int64_t number);
   Result<std::optional<Job>> take(const TrialView& view);
+  Result<std::optional<Job>> begin(const search::Offer& offer);
+  Result<void> promote(std::int64_t number);
+  Result<void> give_up(std::int64_t number, Lease& lease);
 
   Path path_;
   std::map<std::int64_t, nlohmann::json> descriptions_;  // never change

@@ -63,7 +63,7 @@ void count_files(const Path& folder, TrialView& view) {
   }
   std::filesystem::directory_iterator attempt(folder / "attempts", error);
   for (; !error && attempt != std::filesystem::directory_iterator(); attempt.increment(error)) {
-    view.attempts += attempt->path().filename().string().starts_with('.') ? 0 : 1;
+    view.trial.attempts += attempt->path().filename().string().starts_with('.') ? 0 : 1;
   }
 }
 
@@ -118,9 +118,9 @@ std::vector<double> parse_curve(const nlohmann::json& json) {
 }
 
 nlohmann::json render_trial(const TrialView& view) {
-  nlohmann::json json = {{"number", view.trial.number}, {"state", name_of(view.trial.state)},
-                         {"values", view.trial.values}, {"run", view.run},
-                         {"attempts", view.attempts},   {"failures", view.failures},
+  nlohmann::json json = {{"number", view.trial.number},     {"state", name_of(view.trial.state)},
+                         {"values", view.trial.values},     {"run", view.run},
+                         {"attempts", view.trial.attempts}, {"failures", view.failures},
                          {"curve", view.trial.curve}};
   json["metric"] = view.trial.metric ? nlohmann::json(*view.trial.metric) : nlohmann::json();
   json["result"] = view.result ? result_json(*view.result) : nlohmann::json();
@@ -133,7 +133,7 @@ TrialView parse_trial(const nlohmann::json& json) {
   view.trial.values = values_in(json);
   view.trial.curve = parse_curve(member_in(json, "curve"));
   view.run = text_in(json, "run");
-  view.attempts = integer_in<int>(json, "attempts");
+  view.trial.attempts = integer_in<int>(json, "attempts");
   view.failures = integer_in<int>(json, "failures");
   if (const nlohmann::json& result = member_in(json, "result"); result.is_object()) {
     view.result = parse_result(result);
@@ -153,7 +153,7 @@ void conclude_state(TrialView& view, bool is_paused) {
     }
   } else {
     view.trial.state =
-        view.attempts > 0 ? search::TrialState::Running : search::TrialState::Waiting;
+        view.trial.attempts > 0 ? search::TrialState::Running : search::TrialState::Waiting;
   }
 }
 

@@ -11,6 +11,7 @@
 #include "search/propose.h"
 #include "search/sweep_plan.h"
 #include "server/api.h"
+#include "server/sweep_host.h"
 #include "wandb/internal/encoding.h"
 #include "wandb/internal/sweep_nodes.h"
 
@@ -84,6 +85,7 @@ Result<Value> upsert_sweep(const Call& call, const Args& args) {
   if (!id || id->empty()) {
     return create_sweep(call, input);
   }
+  const auto lock = call.api.sweeps.hold(KEDGE_TRY(parse_number_id("Sweep", *id)));
   UpsertedSweep changed{KEDGE_TRY(load_sweep(call, *id))};
   store::HostedSweep& sweep = changed.sweep.sweep;
   changed.sweep.entity = call.entity_or_viewer(input.text("entityName"));

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "search/sweep_plan.h"
+#include "server/sweep_host.h"
 #include "wandb/internal/encoding.h"
 #include "wandb/internal/sweep_nodes.h"
 
@@ -60,9 +61,10 @@ Result<std::vector<RunNode>> runs_of(const SweepNode& node, std::int64_t agent =
 Result<json> best_loss(const SweepNode& node) {
   const search::SweepPlan plan = KEDGE_TRY(plan_of(node));
   json best;
-  for (const search::Trial& trial : KEDGE_TRY(read_trials(node, plan))) {
-    if (trial.metric && (best.is_null() || plan.metric.is_better(*trial.metric, best))) {
-      best = *trial.metric;
+  for (const auto& view : KEDGE_TRY(node.call->api.sweeps.read_trials(node.sweep))) {
+    const auto& metric = view.trial.metric;
+    if (metric && (best.is_null() || plan.metric.is_better(*metric, best))) {
+      best = *metric;
     }
   }
   return best;

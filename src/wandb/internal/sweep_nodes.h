@@ -1,8 +1,6 @@
 // Sweeps as requests look into them, and what an agent is told to do next.
 #pragma once
 
-#include <mutex>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,8 +8,6 @@
 
 #include "core/result.h"
 #include "graphql/schema.h"
-#include "search/sweep_plan.h"
-#include "search/trial.h"
 #include "store/hosted_sweeps.h"
 #include "wandb/internal/nodes.h"
 
@@ -28,13 +24,7 @@ struct AgentNode {
   store::SweepAgent agent = {};
 };
 
-// The trials so far, as the search room wants them: values, states, results of the metric and, for
-// early termination, its curve.
-Result<std::vector<search::Trial>> read_trials(const SweepNode& sweep,
-                                               const search::SweepPlan& plan);
-
-// What an agent shall do: a list of commands. `running` are the runs it says it works on. One at a
-// time: two agents must not get the same point.
+// What an agent shall do: a list of commands. `running` are the runs it says it works on.
 Result<nlohmann::json> next_commands(const AgentNode& agent,
                                      const std::vector<std::string>& running);
 
