@@ -221,7 +221,9 @@ Result<void> JobBook::mark_cancelled(JobRecord& record) const {
 
 Result<std::optional<SubmitLock>> SubmitLock::take(const Path& folder) {
   const Path path = folder / "submit.lock";
-  OwnedFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  // Without O_CLOEXEC: the scheduler's program that the submitter started holds it too, and may
+  // hand the job over after the submitter was killed.
+  OwnedFd fd(::open(path.c_str(), O_RDWR | O_CREAT, 0600));
   if (fd.get() < 0) {
     return std::unexpected(io_error("cannot open", path, errno));
   }

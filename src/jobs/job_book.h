@@ -91,10 +91,11 @@ class JobBook {
   Path dir_;
 };
 
-// Held while a submission is under way; freed by the kernel when the process dies.
+// Held while a submission is under way, by this process and by the programs of the scheduler that
+// it starts; freed by the kernel when all of them have ended.
 class SubmitLock {
  public:
-  // Nothing: another live process submits this job right now.
+  // Nothing: other live processes submit this job right now.
   static Result<std::optional<SubmitLock>> take(const Path& folder);
 
  private:

@@ -1,5 +1,6 @@
 #include "jobs/job_book.h"
 
+#include <cstdio>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -101,6 +102,18 @@ TEST(JobBook, only_one_process_submits_a_job_at_a_time) {
   ASSERT_TRUE(second);
   EXPECT_FALSE(second->has_value());
   first->reset();
+  EXPECT_TRUE(SubmitLock::take(folder.path())->has_value());
+}
+
+// A slow sbatch outlives the kedge that was killed, and may hand the job over after it.
+TEST(SubmitLock, is_held_while_a_program_lives_that_the_submitter_started) {
+  const ScratchFolder folder;
+  auto lock = SubmitLock::take(folder.path());
+  ASSERT_TRUE(lock && *lock);
+  FILE* const program = ::popen("read line", "w");
+  lock->reset();
+  EXPECT_FALSE(SubmitLock::take(folder.path())->has_value());
+  ::pclose(program);
   EXPECT_TRUE(SubmitLock::take(folder.path())->has_value());
 }
 

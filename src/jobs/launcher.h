@@ -119,6 +119,8 @@ class Launcher {
       std::span<const JobRecord> records) const = 0;
 
   // `tasks` empty: all. The book has noted the wish before, so that the job does not run itself
+  // Nothing: the scheduler does not have it, and where it still takes it after this it runs
+  // nothing.
   // again.
   virtual Result<void> cancel(const JobRecord& record,
                               std::span<const std::int64_t> tasks) const = 0;

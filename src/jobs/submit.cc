@@ -118,6 +118,22 @@ std::vector<TaskPart> parts_of(const Launcher& launcher, const JobSpec& spec,
 
 Result<void> submit_tasks(const JobBook& book, const Launcher& launcher, JobRecord& record,
                           const std::vector<std::int64_t>& tasks, const Path& kedge) {
+// What is known of these tasks (empty: all) is of an earlier submission.
+void forget_ends(JobRecord& record, const std::vector<std::int64_t>& tasks) {
+  const auto is_meant = [&](std::int64_t task) {
+    return tasks.empty() || std::ranges::find(tasks, task) != tasks.end();
+  };
+  std::erase_if(record.ended, [&](const TaskStatus& status) { return is_meant(status.task); });
+  record.is_cancelled = false;
+  std::error_code ignored;
+  std::filesystem::remove(record.folder / "cancelled", ignored);
+  for (std::int64_t task = 0; task < record.spec.task_count(); ++task) {
+    if (is_meant(task)) {
+      std::filesystem::remove(record.folder / fmt::format("cancelled-{}", task), ignored);
+    }
+  }
+}
+
   KEDGE_TRY(check_secrets(record.spec));
   const auto lock = KEDGE_TRY(SubmitLock::take(record.folder));
   if (!lock) {
@@ -126,6 +142,16 @@ Result<void> submit_tasks(const JobBook& book, const Launcher& launcher, JobReco
   }
   SubmissionPlace place{.key = record.key,
                         .submission = next_number(record),
+  // Who looked at the job before the lock was free may have seen it before it ran again.
+  const JobRecord now = KEDGE_TRY(book.read(record.key));
+  if (now.submissions.size() != record.submissions.size()) {
+    return fail(ErrorKind::Unavailable,
+                fmt::format("job {} was submitted by another process meanwhile", record.key),
+                fmt::format("`kedge jobs {}` shows how it is", record.key));
+  }
+  if (!record.submissions.empty()) {
+    forget_ends(record, tasks);
+  }
                         .folder = record.folder,
                         .kedge = kedge,
                         .ids = KEDGE_TRY(find_dependencies(book, launcher.name(), record.spec))};
@@ -289,17 +315,6 @@ Result<JobRecord> submit_job(const JobBook& book, const Launcher& launcher, cons
 
 Result<void> submit_again(const JobBook& book, const Launcher& launcher, JobRecord& record,
                           const std::vector<std::int64_t>& tasks, const Path& kedge) {
-  std::erase_if(record.ended, [&](const TaskStatus& status) {
-    return tasks.empty() || std::ranges::find(tasks, status.task) != tasks.end();
-  });
-  record.is_cancelled = false;
-  std::error_code ignored;
-  std::filesystem::remove(record.folder / "cancelled", ignored);
-  for (std::int64_t task = 0; task < record.spec.task_count(); ++task) {
-    if (tasks.empty() || std::ranges::find(tasks, task) != tasks.end()) {
-      std::filesystem::remove(record.folder / fmt::format("cancelled-{}", task), ignored);
-    }
-  }
   return submit_tasks(book, launcher, record, tasks, kedge);
 }
 

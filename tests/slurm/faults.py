@@ -139,9 +139,8 @@ def interrupted_submit_leaves_one_job(bench: Bench) -> None:
         path = f"{place}:{bench.environment['PATH']}"
         done = bench.kedge("submit", *words, check=False, PATH=path)
         equal(done.returncode, -9, "kedge was killed")
-        state = bench.states(when)
         if when == "before":
-            equal(state, ["failed"], "a job that never reached Slurm")
+            wait_until("the end of its sbatch", lambda: bench.states("before") == ["failed"])
             bench.kedge("retry", when)
         bench.wait_for(when, "done")
         equal((bench.folder / f"ran-{when}").read_text(), "x\n", f"runs of {when}")
@@ -170,6 +169,48 @@ def full_disk_is_said(bench: Bench) -> None:
             "head -c 60000 /dev/zero | tr '\\0' 'y'; echo; : >ended",
         )
         bench.wait_for(job, "done")
+def slow_sbatch_runs_a_job_once(bench: Bench) -> None:
+    """kedge is killed while its sbatch sleeps; whoever retries meanwhile makes no second job."""
+    real = shutil.which("sbatch", path=bench.environment["PATH"])
+    place = bench.folder / "slow"
+    place.mkdir()
+    fake = place / "sbatch"
+    fake.write_text(f'#!/bin/bash\nkill -9 $PPID\nsleep 4\n{real} "$@"\n')
+    fake.chmod(0o755)
+    words = [*SMALL, "--name", "slow", "--", "/bin/sh", "-c", "echo x >>ran; sleep 2"]
+    path = f"{place}:{bench.environment['PATH']}"
+    done = bench.kedge("submit", *words, check=False, PATH=path)
+    equal(done.returncode, -9, "kedge was killed")
+    bench.kedge("retry", "slow", check=False)
+    time.sleep(6)
+    bench.kedge("retry", "slow", check=False)
+    bench.wait_for("slow", "done")
+    time.sleep(8)  # a second job would have come by now
+    equal((bench.folder / "ran").read_text(), "x\n", "runs")
+
+
+def late_sbatch_runs_nothing(bench: Bench) -> None:
+    """An sbatch that nothing holds: its job comes after the submission was given up."""
+    real = shutil.which("sbatch", path=bench.environment["PATH"])
+    place = bench.folder / "late"
+    place.mkdir()
+    fake = place / "sbatch"
+    fake.write_text(
+        f'#!/bin/bash\nsetsid /bin/bash -c \'for fd in /proc/self/fd/*; do fd=${{fd##*/}};'
+        f' [ $fd -lt 3 ] || eval "exec $fd>&-"; done; sleep 6; {real} "$0" "$@"\' "$@"'
+        " </dev/null >/dev/null 2>&1 &\nkill -9 $PPID\n"
+    )
+    fake.chmod(0o755)
+    words = [*SMALL, "--name", "late", "--", "/bin/sh", "-c", "echo x >>ran"]
+    bench.kedge("submit", *words, check=False, PATH=f"{place}:{bench.environment['PATH']}")
+    time.sleep(1)
+    equal(bench.states("late"), ["failed"], "a job that never reached Slurm")
+    bench.kedge("retry", "late")
+    bench.wait_for("late", "done")
+    wait_until("the late job", lambda: "is job nobody already" in bench.log("late"), 60)
+    equal((bench.folder / "ran").read_text(), "x\n", "runs")
+
+
         equal((bench.folder / "ended").exists(), True, "the program ran to its end")
     finally:
         subprocess.run(["umount", "-l", str(disk)], check=True)

@@ -45,6 +45,8 @@ TOGETHER = [
     faults.interrupted_submit_leaves_one_job,
     faults.full_disk_is_said,
     faults.full_disk_on_the_node_is_said,
+    faults.slow_sbatch_runs_a_job_once,
+    faults.late_sbatch_runs_nothing,
 ]
 # Only by name: ./dev soak ranks.
 LONG = [faults.two_nodes_survive_a_killed_one]

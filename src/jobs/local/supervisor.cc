@@ -352,6 +352,11 @@ Result<void> supervise_submission(const Path& folder, std::int64_t submission,
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
     return fail(ErrorKind::Usage, "another process supervises this submission");
   }
+  // What the submitter had open, its lock among it: from here on ours says that the job is there.
+  if (lock.get() > STDERR_FILENO + 1) {
+    ::close_range(STDERR_FILENO + 1, static_cast<unsigned>(lock.get()) - 1, 0);
+  }
+  ::close_range(static_cast<unsigned>(lock.get()) + 1, ~0U, 0);
   JobRecord record = KEDGE_TRY(JobBook(folder.parent_path()).read(folder.filename().string()));
   const auto found = std::ranges::find(record.submissions, submission, &Submission::number);
   if (found == record.submissions.end()) {

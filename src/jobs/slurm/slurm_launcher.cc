@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/exclusive_file.h"
 #include "core/process.h"
 #include "core/result.h"
 #include "jobs/in_container.h"
@@ -87,15 +88,46 @@ bool is_submission(const Identity& job, const JobRecord& record, const Submissio
          job.submitted_s >= submission.prepared_s - kClockDifference_s;
 }
 
+Path owner_file(const JobRecord& record, const Submission& submission, std::int64_t task) {
+  return record.folder / "owners" / fmt::format("{}-{}", submission.number, task);
+}
+
+std::vector<std::int64_t> tasks_of(const JobRecord& record, const Submission& submission) {
+  std::vector<std::int64_t> tasks = submission.tasks;
+  for (std::int64_t task = 0; submission.tasks.empty() && task < record.spec.task_count(); ++task) {
+    tasks.push_back(task);
+  }
+  return tasks;
+}
+
 // The id that runs a task: the one that the job noted when it started (a follower of the first, a
 // twin of an interrupted submit), else the one that sbatch answered with.
 std::string owner_of(const JobRecord& record, const Submission& submission, std::int64_t task) {
-  auto text = read_file(record.folder / "owners" / fmt::format("{}-{}", submission.number, task));
+  auto text = read_file(owner_file(record, submission, task));
   if (!text || text->empty()) {
     return submission.id;
   }
   text->erase(text->find_last_not_of('\n') + 1);
   return *text;
+}
+
+// So that a submission which Slurm does not have runs nothing when it comes after all: its tasks
+// find another owner, and end. The id of one that was quicker; nothing: it will not run any more.
+Result<std::optional<std::string>> give_up(const JobRecord& record, const Submission& submission) {
+  std::vector<Path> made;
+  for (const std::int64_t task : tasks_of(record, submission)) {
+    const Path file = owner_file(record, submission, task);
+    if (KEDGE_TRY(create_file_exclusively(file, "nobody\n"))) {
+      made.push_back(file);
+      continue;
+    }
+    for (const Path& ours : made) {
+      std::error_code ignored;  // the task would end as if it had another owner: it is tried again
+      std::filesystem::remove(ours, ignored);
+    }
+    return owner_of(record, submission, task);
+  }
+  return std::nullopt;
 }
 
 std::string render_id(const JobRecord& record, const std::string& id, std::int64_t index) {
@@ -287,9 +319,7 @@ class SlurmLauncher : public Launcher {
       return found->id;
     }
     // It may have come and gone: then it left its id where it started.
-    const std::int64_t task = record.last().tasks.empty() ? 0 : record.last().tasks.front();
-    const std::string owner = owner_of(record, record.last(), task);
-    return owner.empty() ? std::nullopt : std::optional(owner);
+    return give_up(record, record.last());
   }
 
   Result<Statuses> look(std::span<const JobRecord> records) const override {
