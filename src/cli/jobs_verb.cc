@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@
 #include "cli/shared/arguments.h"
 #include "cli/shared/json_output.h"
 #include "cli/shared/text_table.h"
+#include "cli/submit.h"
 #include "cli/sweep.h"
 #include "cli/verbs.h"
 #include "core/log.h"
@@ -269,7 +271,9 @@ Result<int> cancel(const Arguments& arguments) {
   }
   for (NamedJob& job : jobs) {
     KEDGE_TRY(jobs::cancel_job(book, job.record, job.tasks));
-    say("kedge: job {} is cancelled", job.record.key);
+    say("kedge: {}job {} is cancelled",
+        job.tasks.empty() ? "" : fmt::format("task {} of ", fmt::join(job.tasks, ", ")),
+        job.record.key);
   }
   return kExitDone;
 }
@@ -312,6 +316,10 @@ Result<int> retry_tasks(const Arguments& arguments) {
     KEDGE_TRY(jobs::submit_again(book, *launcher, view.record,
                                  is_all ? std::vector<std::int64_t>() : tasks, own_program()));
     say("kedge: job {}: {} of {} tasks again, as {} {}", view.record.key, tasks.size(),
+    const std::int64_t trials = KEDGE_TRY(reopen_trials(view.record.spec, std::ssize(tasks)));
+    if (trials > 0) {
+      say("kedge: {} failed trials of its sweep are open again", trials);
+    }
         view.record.spec.task_count(), view.record.launcher, view.record.last().id);
     ++count;
   }

@@ -33,6 +33,7 @@ struct SweepToRun {
   search::SweepPlan plan;
   Path config;  // of its program; empty: it is none of ours
   std::string name;
+  std::int64_t ended = 0;  // trials that need no task any more
 };
 
 // Whether the word names a sweep: a file, a config with a `sweep:` section, a CSV, a sweep's id.
@@ -40,6 +41,10 @@ bool is_sweep(const std::string& word, const Arguments& arguments);
 
 // Makes the sweep where the word is a file, unless `is_dry`.
 Result<SweepToRun> open_sweep_to_run(const Arguments& arguments, bool is_dry);
+
+// For tasks of a sweep's job that are run again: opens as many failed trials as they will run. How
+// many; 0 for jobs of other programs.
+Result<std::int64_t> reopen_trials(const jobs::JobSpec& spec, std::int64_t task_count);
 
 // The config that the jobs train; nothing for a program that is none of ours.
 Result<std::optional<config::LoadedConfig>> config_to_train(const Arguments& arguments,

@@ -239,6 +239,13 @@ Result<JobSpec> sweep_spec(const Arguments& arguments, bool is_dry) {
   const std::int64_t agents = KEDGE_TRY(arguments.number("--agents", 0));
   const SweepToRun sweep = KEDGE_TRY(open_sweep_to_run(arguments, is_dry));
   const auto runs = search::expected_runs(sweep.plan);
+  if (runs && *runs <= sweep.ended) {
+    return fail(ErrorKind::Usage,
+                fmt::format("all {} trials of sweep {} have ended", sweep.ended, sweep.name),
+                fmt::format("`kedge sweep show {}` lists them; `kedge sweep retry {} --failed` "
+                            "opens those that failed again",
+                            arguments.positionals().front(), arguments.positionals().front()));
+  }
   if (agents == 0 && !runs) {
     return fail(ErrorKind::Usage, "this sweep has no end, so nobody knows how many jobs to make",
                 "give it a run_cap, or say how many agents work on it: --agents 4");
@@ -247,7 +254,7 @@ Result<JobSpec> sweep_spec(const Arguments& arguments, bool is_dry) {
   start_ranks_inside(spec.wants);  // by the agent's trials
   spec.is_kedge = true;
   spec.keys = jobs::tracker_keys();  // a trial may be a script that uses any of them
-  spec.tasks = agents > 0 ? agents : *runs;
+  spec.tasks = agents > 0 ? agents : *runs - sweep.ended;
   spec.command = {own_program().string(), "agent", sweep.folder};
   if (agents == 0) {
     spec.command.insert(spec.command.end(), {"--count", "1"});

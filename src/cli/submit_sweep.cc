@@ -1,4 +1,6 @@
 // `kedge submit SWEEP`: which sweep is meant, and what its trials run.
+#include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -64,7 +66,11 @@ Result<SweepToRun> open_sweep_to_run(const Arguments& arguments, bool is_dry) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(word, ignored)) {
     const auto folder = KEDGE_TRY(sweep::SweepFolder::open(word, dir));
-    return sweep_to_run(folder->path(), folder->facts(), folder->plan());
+    SweepToRun found = sweep_to_run(folder->path(), folder->facts(), folder->plan());
+    for (const sweep::TrialView& view : KEDGE_TRY(folder->read_trials())) {
+      found.ended += view.result ? 1 : 0;
+    }
+    return found;
   }
   const sweep::NewSweep sweep = KEDGE_TRY(read_sweep_file(arguments, word));
   search::SweepPlan plan = KEDGE_TRY(sweep::read_plan(sweep.text, word, sweep.is_table));
@@ -75,6 +81,29 @@ Result<SweepToRun> open_sweep_to_run(const Arguments& arguments, bool is_dry) {
   }
   const auto folder = KEDGE_TRY(sweep::SweepFolder::create(dir, sweep));
   return sweep_to_run(folder->path(), folder->facts(), std::move(plan));
+}
+
+Result<std::int64_t> reopen_trials(const jobs::JobSpec& spec, std::int64_t task_count) {
+  const auto word = std::ranges::find(spec.command, "agent");
+  if (word == spec.command.end() || word + 1 == spec.command.end() ||
+      word == spec.command.begin()) {
+    return 0;
+  }
+  const Path path = *(word + 1);
+  std::error_code ignored;
+  if (!std::filesystem::exists(path / "sweep.json", ignored)) {
+    return 0;  // a program of the user's with a word of ours
+  }
+  const auto folder = KEDGE_TRY(sweep::SweepFolder::open(path.string(), path.parent_path()));
+  // A task of an array of trials runs one, an agent all that there are.
+  const bool is_trial = std::ranges::find(spec.command, "--count") != spec.command.end();
+  std::int64_t count = 0;
+  for (const sweep::TrialView& view : KEDGE_TRY(folder->read_trials())) {
+    if (view.trial.state == search::TrialState::Failed && (!is_trial || count < task_count)) {
+      count += KEDGE_TRY(folder->retry(view.trial.number)) ? 1 : 0;
+    }
+  }
+  return count;
 }
 
 }  // namespace kedge::cli

@@ -200,6 +200,30 @@ def sweep_of_12_is_an_array(bench: Bench) -> None:
     equal(len(finished), 12, "finished trials")
 
 
+def retried_trials_run_again(bench: Bench) -> None:
+    bench.write(
+        "work.sh",
+        '#!/bin/sh\nfor a in "$@"; do case $a in --x=*) x=${a#--x=};; esac; done\n'
+        '[ $x != 2 ] || [ -e mended ] || exit 3\necho "loss = 0.$x"\n',
+    )
+    (bench.folder / "sweep.yaml").write_text(
+        "program: work.sh\nmethod: grid\nmetric: {name: loss}\nparameters: {x: [1, 2, 3]}\n"
+    )
+    job = bench.submit("sweep.yaml", *SMALL)
+    wait_until("the end", lambda: set(bench.states(job)) == {"done", "failed"})
+    equal(sorted(bench.states(job)), ["done", "done", "failed"], "states")
+    (bench.folder / "mended").touch()
+    bench.kedge("retry", "--failed")
+    bench.wait_for(job, "done")
+    sweep = next((bench.folder / "sweeps").iterdir()).name
+    text = bench.kedge("sweep", "show", sweep).stdout
+    finished = [line for line in text.splitlines() if line.split()[1:2] == ["finished"]]
+    equal(len(finished), 3, "finished trials")
+    done = bench.kedge("submit", sweep, *SMALL, check=False)
+    equal(done.returncode, 2, "a sweep that is over")
+    contains(done.stderr, "all 3 trials")
+
+
 def tutorial_array_works_on_a_sweep(bench: Bench) -> None:
     """The commands of the tutorial, word for word: what it makes, and the block for a cluster."""
     page = pathlib.Path(__file__).parents[2] / "docs/tutorials/sweeps.md"

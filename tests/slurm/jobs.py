@@ -36,6 +36,7 @@ TOGETHER = [
     courses.dependencies_are_kept,
     courses.steps_wait_for_each_other,
     courses.sweep_of_12_is_an_array,
+    courses.retried_trials_run_again,
     courses.tutorial_array_works_on_a_sweep,
     courses.ranks_meet,
     faults.refusals_are_clear,
