@@ -39,6 +39,11 @@ using jobs::TaskStatus;
 constexpr auto kRefresh = std::chrono::milliseconds(2000);
 constexpr auto kLocalRefresh = std::chrono::milliseconds(200);  // no daemon is asked
 
+bool is_quick_to_ask(const JobView& view) {
+  const auto launcher = jobs::make_launcher(view.record.launcher);
+  return launcher && (*launcher)->is_quick_to_ask();
+}
+
 std::int64_t now_s() {
   return std::chrono::duration_cast<std::chrono::seconds>(
              std::chrono::system_clock::now().time_since_epoch())
@@ -224,10 +229,9 @@ Result<int> watch(const Arguments& arguments) {
       }
       return all_done(views) ? kExitDone : kExitFailed;
     }
-    const bool is_local = std::ranges::all_of(
-        views, [](const JobView& view) { return view.record.launcher == "local"; });
+    const bool is_quick = std::ranges::all_of(views, is_quick_to_ask);
     for (int i = 0; i < 20 && !signals.requested(); ++i) {
-      std::this_thread::sleep_for((is_local ? kLocalRefresh : kRefresh) / 20);
+      std::this_thread::sleep_for((is_quick ? kLocalRefresh : kRefresh) / 20);
     }
     if (signals.requested()) {
       return kExitDone;
@@ -312,14 +316,14 @@ Result<int> retry_tasks(const Arguments& arguments) {
       continue;
     }
     const auto launcher = KEDGE_TRY(jobs::make_launcher(view.record.launcher));
-    const bool is_all = std::cmp_equal(tasks.size(), view.record.spec.task_count());
-    KEDGE_TRY(jobs::submit_again(book, *launcher, view.record,
-                                 is_all ? std::vector<std::int64_t>() : tasks, own_program()));
-    say("kedge: job {}: {} of {} tasks again, as {} {}", view.record.key, tasks.size(),
     const std::int64_t trials = KEDGE_TRY(reopen_trials(view.record.spec, std::ssize(tasks)));
     if (trials > 0) {
       say("kedge: {} failed trials of its sweep are open again", trials);
     }
+    const bool is_all = std::cmp_equal(tasks.size(), view.record.spec.task_count());
+    KEDGE_TRY(jobs::submit_again(book, *launcher, view.record,
+                                 is_all ? std::vector<std::int64_t>() : tasks, own_program()));
+    say("kedge: job {}: {} of {} tasks again, as {} {}", view.record.key, tasks.size(),
         view.record.spec.task_count(), view.record.launcher, view.record.last().id);
     ++count;
   }

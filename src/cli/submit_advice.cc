@@ -108,7 +108,7 @@ Result<int> show_advice(const Arguments& arguments, Args command, const jobs::La
   } else {
     warn("what the site has is not known: {}", site.error().message);
   }
-  const auto lines = KEDGE_TRY(jobs::advise(spec, launcher.name(), facts));
+  const auto lines = KEDGE_TRY(jobs::advise(spec, launcher, facts));
   if (arguments.has("--json")) {
     print_json(advice_json(known, lines));
     return kExitDone;

@@ -131,13 +131,13 @@ Result<int> submit_steps(const Arguments& arguments, const jobs::JobBook& book,
 
 Result<int> submit_dag(const Arguments& arguments, const jobs::JobBook& book) {
   const auto steps = KEDGE_TRY(steps_to_submit(arguments));
-  const std::string_view scheduler = config::name_of(steps.front().spec.wants.scheduler);
+  const std::string& scheduler = steps.front().spec.wants.scheduler;
   for (const jobs::SetStep& step : steps) {
-    if (config::name_of(step.spec.wants.scheduler) != scheduler) {
+    if (step.spec.wants.scheduler != scheduler) {
       return fail(ErrorKind::Usage,
                   fmt::format("step {} runs on {}, step {} on {}: they cannot wait for each other",
                               steps.front().step.name, scheduler, step.step.name,
-                              config::name_of(step.spec.wants.scheduler)),
+                              step.spec.wants.scheduler),
                   "give all the same job.scheduler");
     }
   }

@@ -41,7 +41,7 @@ const VerbHelp kSubmitHelp = {
               {"--advise", "", "say whether the work fits, what it needs and how long it takes"},
               {"--probe", "", "first train a few steps here: how long a task will take"},
               {"--test-one", "", "first a small job; the rest starts when it has ended well"},
-              {"--scheduler", "S", "short for job.scheduler=S: auto, local, slurm, condor"},
+              {"--scheduler", "S", "short for job.scheduler=S (`kedge list schedulers`)"},
               {"--name", "N", "what to call the job; the config's or the program's otherwise"},
               {"--tasks", "N", "an array of so many tasks, counted from 0"},
               {"--from", "FILE", "an array with a task per line of the file; - is stdin"},
@@ -174,8 +174,7 @@ Result<int> submit(const Arguments& arguments, Args command) {
     return submit_dag(arguments, book);
   }
   std::vector<jobs::JobSpec> specs = KEDGE_TRY(specs_to_submit(arguments, command, true));
-  const auto launcher =
-      KEDGE_TRY(jobs::make_launcher(config::name_of(specs.front().wants.scheduler)));
+  const auto launcher = KEDGE_TRY(jobs::make_launcher(specs.front().wants.scheduler));
   if (arguments.has("--interactive")) {
     return become_shell(*launcher, specs.front(), is_dry);
   }

@@ -12,12 +12,6 @@
 
 namespace kedge::config {
 
-enum class Scheduler : std::uint8_t { Auto, Local, Slurm, Condor };
-
-constexpr std::array<std::string_view, 4> enum_names(Scheduler) {
-  return {"auto", "local", "slurm", "condor"};
-}
-
 // What a job that has saved and stopped (exit code 85) does about its own continuation on Slurm.
 enum class Continuation : std::uint8_t { Requeue, Chain };
 
@@ -38,7 +32,7 @@ constexpr std::array<std::string_view, 5> enum_names(JobLength) {
 }
 
 struct JobConfig {
-  Scheduler scheduler = Scheduler::Auto;
+  std::string scheduler = "auto";
   std::int64_t nodes = 1;
   std::int64_t ranks = 1;
   std::int64_t gpus = 0;
@@ -88,7 +82,8 @@ struct JobConfig {
  private:
   void describe_place(Section& s) {
     s.field("scheduler", scheduler,
-            "who runs the job: auto takes slurm or condor where this machine has one, else local");
+            "who runs the job, a name of `kedge list schedulers`; auto: the one that this machine "
+            "belongs to, else local");
     s.field("nodes", nodes, "machines", at_least(1));
     s.field("ranks", ranks, "processes on each machine: the same as dist.ranks", at_least(1),
             SameAs{"dist.ranks"});

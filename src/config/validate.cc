@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "config/interval.h"
+#include "config/plugin_names.h"
 
 namespace kedge::config {
 namespace {
@@ -98,6 +99,7 @@ Result<void> validate(const LoadedConfig& loaded) {
   rules.refuse(replicas && replicas->epochs > 0, "dist.replicas",
                "counts steps or time: an epoch's end is what checkpoints are for");
   rules.refuse(c.dist.bucket.value == 0, "dist.bucket", "must be above 0");
+  rules.check(check_plugin_name("job.scheduler", c.job.scheduler), "job.scheduler");
   return rules.result();
 }
 

@@ -8,7 +8,6 @@
 #include <fmt/ranges.h>
 
 #include "core/units.h"
-#include "jobs/job_length.h"
 
 namespace kedge::jobs {
 namespace {
@@ -16,7 +15,7 @@ namespace {
 // Below this a start (matching, unpacking, transfers) costs more than the work.
 constexpr double kShortTask_s = 60;
 // What pools of many owners ask for: a longer task is likely to be lost on the way.
-constexpr double kLongTask_s = 20 * kHour_s;
+constexpr double kLongTask_s = 20 * 3600;
 // HTCondor's own transfers; beyond it data comes from a cache (osdf://) or a staging disk.
 constexpr std::uint64_t kLargeInput_bytes = 20'000'000'000;
 constexpr std::uint64_t kHugeInput_bytes = 500'000'000'000;
@@ -127,18 +126,6 @@ std::string describe_gpus(const JobSpec& spec, const GpuNeed& need, const WorkFa
   return text + (unfit.empty() ? "" : "; not these: " + list(unfit));
 }
 
-std::string describe_length(double task_s) {
-  const auto length = choose_job_length(task_s);
-  if (!length) {
-    return "longer than any class of GPU jobs (7 days)";
-  }
-  return fmt::format("class {} (up to {}): {} at a time", length->name,
-                     render_seconds({length->limit_s}),
-                     length->gpu_count > 0
-                         ? fmt::format("{} GPUs of a user", length->gpu_count)
-                         : fmt::format("{:.0f}% of the shared GPUs", 100 * length->gpu_fraction));
-}
-
 struct AtOnce {
   std::int64_t tasks = 0;  // 0: nobody knows
   std::string why;
@@ -222,7 +209,7 @@ std::optional<std::string> find_time_trouble(const JobSpec& spec) {
                      std::ceil(spec.estimate_s * kRoom / 60));
 }
 
-Result<std::vector<Advice>> advise(const JobSpec& spec, std::string_view launcher,
+Result<std::vector<Advice>> advise(const JobSpec& spec, const Launcher& launcher,
                                    const WorkFacts& facts) {
   const GpuNeed need = KEDGE_TRY(gpu_need(spec));
   std::vector<Advice> lines = {{"fit", describe_fit(spec, facts)},
@@ -241,8 +228,8 @@ Result<std::vector<Advice>> advise(const JobSpec& spec, std::string_view launche
     return lines;
   }
   lines.push_back({"time", describe_time(spec, need, facts)});
-  if (launcher == "condor" && spec.wants.gpus > 0) {
-    lines.push_back({"queue", describe_length(facts.estimate->task_s)});
+  if (auto queue = launcher.advise_on_queue(spec, facts.estimate->task_s); !queue.empty()) {
+    lines.push_back({"queue", std::move(queue)});
   }
   if (facts.estimate->task_s < kShortTask_s && spec.task_count() > 1) {
     lines.push_back({"size", fmt::format("tasks of {} cost more to start than to run: put several "

@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "jobs/job_spec.h"
+#include "jobs/launcher.h"
 #include "jobs/site.h"
 
 namespace kedge::jobs {
@@ -40,7 +40,7 @@ struct Advice {
 };
 
 // One line a subject, the first being whether the work fits.
-Result<std::vector<Advice>> advise(const JobSpec& spec, std::string_view launcher,
+Result<std::vector<Advice>> advise(const JobSpec& spec, const Launcher& launcher,
                                    const WorkFacts& facts);
 
 // Where job.time is shorter than the estimate: what will happen, and what to do. Said before the

@@ -26,7 +26,7 @@ SiteMachine machine(std::int64_t gpus, const std::string& name) {
 
 std::string about(const std::string& subject, const JobSpec& spec, const WorkFacts& facts,
                   std::string_view launcher = "condor") {
-  const auto lines = advise(spec, launcher, facts);
+  const auto lines = advise(spec, *make_launcher(launcher).value(), facts);
   for (const Advice& line : lines.value()) {
     if (line.about == subject) {
       return line.text;

@@ -1,5 +1,8 @@
 // A Launcher is one kind of scheduler: local processes, Slurm, HTCondor. Launchers are plug-ins: a
-// file that ends in `const Launchers::Add ...`, found by the value of job.scheduler.
+// folder with a file that ends in `const Launchers::Add ...`, found by the value of job.scheduler,
+// and one that says what the scheduler tells its jobs (core/inside_job.h). What every launcher owes
+// is asked of all of them by launcher_conformance_test.cc and, with real daemons,
+// tests/jobs/conformance.py.
 //
 // A launcher keeps nothing: what was submitted is in the job book (job_book.h), which is written
 // before and after the scheduler is called. So that a submit that died half way can be looked up,
@@ -83,6 +86,18 @@ class Launcher {
   // Whether this machine belongs to such a scheduler. For job.scheduler auto; quick.
   virtual bool is_here() const = 0;
 
+  // Of those that are here, auto takes the one with the highest. Processes of this machine: 0.
+  virtual int priority() const = 0;
+
+  // Whether looking is so cheap that people may be shown what is new at once.
+  virtual bool is_quick_to_ask() const { return false; }
+
+  // What the user should know of this scheduler's limits before the job is submitted, from the time
+  // that a task is expected to take. Empty: nothing.
+  virtual std::string advise_on_queue(const JobSpec& /*spec*/, double /*task_s*/) const {
+    return {};
+  }
+
   // Usage where jobs cannot be submitted from this machine. Before anything is made or written.
   virtual Result<void> check_here() const { return {}; }
 
@@ -104,6 +119,8 @@ class Launcher {
   }
 
   // The id of the submission with this mark, for a record whose submit() nobody saw return.
+  // Nothing: the scheduler does not have it, and where it still takes it after this it runs
+  // nothing.
   virtual Result<std::optional<std::string>> find(const JobRecord& record) const = 0;
 
   // What {job} may stand for in Rendering::output, besides the ids that the tasks noted themselves.
@@ -119,8 +136,6 @@ class Launcher {
       std::span<const JobRecord> records) const = 0;
 
   // `tasks` empty: all. The book has noted the wish before, so that the job does not run itself
-  // Nothing: the scheduler does not have it, and where it still takes it after this it runs
-  // nothing.
   // again.
   virtual Result<void> cancel(const JobRecord& record,
                               std::span<const std::int64_t> tasks) const = 0;
@@ -134,7 +149,7 @@ class Launcher {
 
 using Launchers = Registry<Launcher>;
 
-// The launcher of this name; for "auto" the first that is here of slurm, condor, local.
+// The launcher of this name; for "auto" the one that is here with the highest priority.
 Result<std::unique_ptr<Launcher>> make_launcher(std::string_view name);
 
 }  // namespace kedge::jobs

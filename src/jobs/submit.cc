@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <system_error>
@@ -10,6 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "config/plugin_names.h"
 #include "core/log.h"
 #include "jobs/internal/unix_time.h"
 #include "jobs/job_ends.h"
@@ -116,8 +118,6 @@ std::vector<TaskPart> parts_of(const Launcher& launcher, const JobSpec& spec,
                          : std::vector<TaskPart>{{.tasks = tasks}};
 }
 
-Result<void> submit_tasks(const JobBook& book, const Launcher& launcher, JobRecord& record,
-                          const std::vector<std::int64_t>& tasks, const Path& kedge) {
 // What is known of these tasks (empty: all) is of an earlier submission.
 void forget_ends(JobRecord& record, const std::vector<std::int64_t>& tasks) {
   const auto is_meant = [&](std::int64_t task) {
@@ -134,14 +134,14 @@ void forget_ends(JobRecord& record, const std::vector<std::int64_t>& tasks) {
   }
 }
 
+Result<void> submit_tasks(const JobBook& book, const Launcher& launcher, JobRecord& record,
+                          const std::vector<std::int64_t>& tasks, const Path& kedge) {
   KEDGE_TRY(check_secrets(record.spec));
   const auto lock = KEDGE_TRY(SubmitLock::take(record.folder));
   if (!lock) {
     return fail(ErrorKind::Unavailable,
                 fmt::format("job {} is being submitted by another process", record.key));
   }
-  SubmissionPlace place{.key = record.key,
-                        .submission = next_number(record),
   // Who looked at the job before the lock was free may have seen it before it ran again.
   const JobRecord now = KEDGE_TRY(book.read(record.key));
   if (now.submissions.size() != record.submissions.size()) {
@@ -152,6 +152,8 @@ void forget_ends(JobRecord& record, const std::vector<std::int64_t>& tasks) {
   if (!record.submissions.empty()) {
     forget_ends(record, tasks);
   }
+  SubmissionPlace place{.key = record.key,
+                        .submission = next_number(record),
                         .folder = record.folder,
                         .kedge = kedge,
                         .ids = KEDGE_TRY(find_dependencies(book, launcher.name(), record.spec))};
@@ -253,20 +255,32 @@ std::string SubmissionPlace::mark() const {
   return fmt::format("kedge:{}/{}", key, submission);
 }
 
+namespace {
+
+const config::PluginNames kSchedulerNames("job.scheduler", [] {
+  std::vector<std::string> names = {"auto"};
+  for (const auto& [name, entry] : Launchers::all()) {
+    names.emplace_back(name);
+  }
+  return names;
+});
+
+}  // namespace
+
 Result<std::unique_ptr<Launcher>> make_launcher(std::string_view name) {
   if (name != "auto") {
     return Launchers::make("scheduler", std::string(name));
   }
-  for (const char* candidate : {"slurm", "condor", "local"}) {
-    if (!Launchers::all().contains(candidate)) {
-      continue;
-    }
-    auto launcher = KEDGE_TRY(Launchers::make("scheduler", candidate));
-    if (launcher->is_here()) {
-      return launcher;
-    }
+  std::vector<std::unique_ptr<Launcher>> launchers;
+  for (const auto& [known, entry] : Launchers::all()) {
+    launchers.push_back(KEDGE_TRY(entry.make()));
   }
-  return fail(ErrorKind::Unavailable, "no scheduler is here");
+  std::ranges::stable_sort(launchers, std::greater(), &Launcher::priority);
+  const auto found = std::ranges::find_if(launchers, &Launcher::is_here);
+  if (found == launchers.end()) {
+    return fail(ErrorKind::Unavailable, "no scheduler is here");
+  }
+  return std::move(*found);
 }
 
 Result<std::vector<Rendering>> rehearse(const JobBook& book, const Launcher& launcher,

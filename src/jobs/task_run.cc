@@ -11,6 +11,7 @@
 
 #include "core/file.h"
 #include "core/host_name.h"
+#include "core/inside_job.h"
 #include "core/log.h"
 #include "core/time_text.h"
 #include "jobs/secrets.h"
@@ -29,16 +30,23 @@ std::string find(const Variables& variables, const char* name) {
   return found == variables.end() ? "" : found->second;
 }
 
+// Nothing: it was not started by a scheduler, or what that says makes no sense.
+std::optional<JobStep> step_of(const Variables& variables) {
+  const auto step = find_job_step([&](const char* name) -> std::optional<std::string> {
+    const auto found = variables.find(name);
+    return found == variables.end() ? std::nullopt : std::optional(found->second);
+  });
+  return step ? *step : std::nullopt;
+}
+
 std::string host_of(const Variables& variables) {
-  // On Slurm the node's name, which need not be the host's.
-  std::string host = find(variables, "SLURMD_NODENAME");
+  const auto step = step_of(variables);
+  std::string host = step ? step->node_name : "";  // which need not be the host's own
   if (host.empty()) {
     host = host_name();
     host.erase(std::min(host.find('.'), host.size()));
   }
-  const std::string tasks = find(variables, "SLURM_STEP_NUM_TASKS");
-  const std::string rank = find(variables, "SLURM_PROCID");
-  return rank.empty() || tasks.empty() || tasks == "1" ? host : host + ":" + rank;
+  return step && step->rank && step->tasks > 1 ? fmt::format("{}:{}", host, *step->rank) : host;
 }
 
 std::int64_t now_ms() {
@@ -122,17 +130,15 @@ std::vector<std::string> fill_in(std::vector<std::string> words, const Variables
 }
 
 std::vector<std::pair<std::string, std::string>> rank_variables(const Variables& variables) {
-  const std::string count = find(variables, "SLURM_STEP_NUM_TASKS");
-  if (count.empty() || count == "1" || variables.contains("RANK")) {
+  const auto step = step_of(variables);
+  if (!step || !step->rank || step->tasks < 2 || variables.contains("RANK")) {
     return {};
   }
-  std::string per_node = find(variables, "SLURM_STEP_TASKS_PER_NODE");  // "2(x4)"
-  per_node.erase(std::min(per_node.find_first_of("(,"), per_node.size()));
-  return {{"RANK", find(variables, "SLURM_PROCID")},
-          {"WORLD_SIZE", count},
-          {"LOCAL_RANK", find(variables, "SLURM_LOCALID")},
-          {"LOCAL_WORLD_SIZE", per_node},
-          {"GROUP_RANK", find(variables, "SLURM_NODEID")}};
+  return {{"RANK", std::to_string(*step->rank)},
+          {"WORLD_SIZE", std::to_string(step->tasks)},
+          {"LOCAL_RANK", std::to_string(step->local_rank)},
+          {"LOCAL_WORLD_SIZE", std::to_string(step->local_tasks)},
+          {"GROUP_RANK", std::to_string(step->node)}};
 }
 
 std::string stamp_line(std::int64_t now_ms, std::string_view host, std::string_view line) {

@@ -33,7 +33,7 @@ using Variables = std::map<std::string, std::string>;
 // {item}, {task} and {dir} in `words`, from $KEDGE_ITEM, $KEDGE_TASK and $KEDGE_JOB_DIR.
 std::vector<std::string> fill_in(std::vector<std::string> words, const Variables& variables);
 
-// RANK, WORLD_SIZE, LOCAL_RANK, ... as torchrun names them, out of Slurm's names; none where there
+// RANK, WORLD_SIZE, LOCAL_RANK, ... as torchrun names them, of a scheduler's step; none where there
 // is a single process or somebody has set them.
 std::vector<std::pair<std::string, std::string>> rank_variables(const Variables& variables);
 

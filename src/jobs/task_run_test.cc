@@ -20,7 +20,9 @@ TEST(TaskRun, words_are_filled_in_from_the_task) {
 
 // What srun -N2 --ntasks-per-node=2 of Slurm 22.05 sets for its last task.
 TEST(TaskRun, ranks_have_torchruns_names) {
-  const Variables slurm = {{"SLURM_STEP_NUM_TASKS", "4"},
+  const Variables slurm = {{"SLURM_JOB_ID", "12"},
+                           {"SLURM_STEP_ID", "0"},
+                           {"SLURM_STEP_NUM_TASKS", "4"},
                            {"SLURM_PROCID", "3"},
                            {"SLURM_LOCALID", "1"},
                            {"SLURM_NODEID", "1"},
@@ -32,7 +34,9 @@ TEST(TaskRun, ranks_have_torchruns_names) {
                                                        {"GROUP_RANK", "1"}};
   const auto variables = rank_variables(slurm);
   EXPECT_EQ((std::map<std::string, std::string>(variables.begin(), variables.end())), expected);
-  EXPECT_TRUE(rank_variables({{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_PROCID", "0"}}).empty());
+  Variables alone = slurm;
+  alone["SLURM_STEP_NUM_TASKS"] = "1";
+  EXPECT_TRUE(rank_variables(alone).empty());
   Variables told = slurm;
   told["RANK"] = "0";
   EXPECT_TRUE(rank_variables(told).empty());

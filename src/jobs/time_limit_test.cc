@@ -10,11 +10,16 @@
 
 #include "core/file.h"
 #include "core/scratch_folder.h"
-#include "jobs/internal/job_end.h"
+#include "jobs/condor/inside.h"
+#include "jobs/internal/time_text.h"
+#include "jobs/slurm/inside.h"
 
 namespace kedge::jobs {
 namespace {
 
+using condor::find_condor_start;
+using condor::parse_job_ad_end;
+using slurm::parse_squeue_end;
 using std::chrono::seconds;
 
 SystemTime at(std::int64_t unix_seconds) {
@@ -26,7 +31,8 @@ std::string fixture(const char* name) {
 }
 
 JobEnvironment with(std::map<std::string, std::string> variables) {
-  return {.variables = std::move(variables), .process_start = at(1'000'000), .squeue = "false"};
+  return {
+      .variables = std::move(variables), .process_start = at(1'000'000), .programs = "/no/such"};
 }
 
 // An executable file in place of squeue.
@@ -35,7 +41,7 @@ JobEnvironment with_squeue(const ScratchFolder& scratch, const std::string& scri
   std::ofstream(file) << "#!/bin/sh\n" << script << "\n";
   std::filesystem::permissions(file, std::filesystem::perms::owner_all);
   JobEnvironment environment = with({{"SLURM_JOB_ID", "12"}});
-  environment.squeue = file.string();
+  environment.programs = scratch.path();
   return environment;
 }
 
@@ -79,10 +85,10 @@ TEST(TimeLimit, squeue_is_asked_for_this_job) {
 TEST(TimeLimit, a_dead_controller_does_not_hold_the_job_up) {
   const ScratchFolder scratch;
   JobEnvironment environment = with_squeue(scratch, "sleep 600");
-  environment.squeue_timeout = std::chrono::milliseconds(100);
+  environment.patience = std::chrono::milliseconds(100);
   EXPECT_FALSE(find_time_limit(environment));
   EXPECT_FALSE(find_time_limit(with_squeue(scratch, "echo 'Unable to contact' >&2; exit 1")));
-  environment.squeue = (scratch / "no-squeue").string();
+  environment.programs = scratch / "none";
   EXPECT_FALSE(find_time_limit(environment));
 }
 

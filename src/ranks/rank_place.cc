@@ -1,14 +1,13 @@
 #include "ranks/rank_place.h"
 
 #include <charconv>
-#include <cstdlib>
 #include <string_view>
 #include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "ranks/host_list.h"
+#include "core/inside_job.h"
 
 namespace kedge::ranks {
 namespace {
@@ -83,55 +82,19 @@ Result<std::optional<RankPlace>> find_torchrun(const FindVariable& find) {
   return place;
 }
 
-Result<std::string> first_slurm_host(const FindVariable& find) {
-  for (const char* name : {"SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST", "SLURM_NODELIST"}) {
-    if (const auto list = find(name); list && !list->empty()) {
-      return KEDGE_TRY(expand_host_list(*list)).front();
-    }
-  }
-  return fail(ErrorKind::Usage, "Slurm does not say which machines the job has",
-              "SLURM_JOB_NODELIST is not set; set MASTER_ADDR and MASTER_PORT");
-}
-
-struct SlurmStep {
-  std::int64_t job = 0;
-  std::int64_t step = 0;
-  std::int64_t tasks = 1;
-  std::int64_t nodes = 1;
-};
-
-// Nothing outside of a step: in a batch script SLURM_NTASKS only says what was asked for.
-Result<std::optional<SlurmStep>> find_slurm_step(const FindVariable& find) {
-  const auto job = KEDGE_TRY(find_whole_number(find, "SLURM_JOB_ID"));
-  const auto step = find("SLURM_STEP_ID");
-  if (!job || !step || step->empty()) {
+// A step of more than one task.
+Result<std::optional<RankPlace>> find_in_job(const FindVariable& find) {
+  const auto step = KEDGE_TRY(find_job_step(find));
+  if (!step || !step->rank || step->tasks < 2) {
     return std::nullopt;
   }
-  SlurmStep found{.job = *job};
-  const auto number = find_whole_number(find, "SLURM_STEP_ID");
-  found.step = number ? number->value_or(0) : 0;  // "batch" and "interactive" are no steps of srun
-  const auto step_tasks = KEDGE_TRY(find_whole_number(find, "SLURM_STEP_NUM_TASKS"));
-  const auto tasks = KEDGE_TRY(find_whole_number(find, "SLURM_NTASKS"));
-  found.tasks = number ? step_tasks.value_or(tasks.value_or(1)) : 1;
-  const auto step_nodes = KEDGE_TRY(find_whole_number(find, "SLURM_STEP_NUM_NODES"));
-  const auto nodes = KEDGE_TRY(find_whole_number(find, "SLURM_NNODES"));
-  found.nodes = step_nodes.value_or(nodes.value_or(1));
-  return found;
-}
-
-Result<std::optional<RankPlace>> find_slurm(const FindVariable& find) {
-  const auto step = KEDGE_TRY(find_slurm_step(find));
-  const auto rank = KEDGE_TRY(find_whole_number(find, "SLURM_PROCID"));
-  if (!step || !rank || step->tasks < 2) {
-    return std::nullopt;
-  }
-  RankPlace place{.rank = *rank,
+  RankPlace place{.rank = *step->rank,
                   .size = step->tasks,
-                  .host = KEDGE_TRY(first_slurm_host(find)),
-                  .port = port_of_job(step->job, step->step),
-                  .source = fmt::format("Slurm job {}", step->job)};
-  place.local_rank = KEDGE_TRY(find_whole_number(find, "SLURM_LOCALID")).value_or(0);
-  place.local_size = (step->tasks + step->nodes - 1) / step->nodes;
+                  .local_rank = step->local_rank,
+                  .local_size = step->local_tasks,
+                  .host = step->first_host,
+                  .port = port_of_job(step->job, step->number),
+                  .source = step->source};
   KEDGE_TRY(find_meeting_point(find, place.host, place.port));
   return place;
 }
@@ -177,11 +140,6 @@ Result<std::pair<std::string, int>> parse_endpoint(const std::string& text) {
 
 }  // namespace
 
-std::optional<std::string> find_environment_variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
-}
-
 int port_of_job(std::int64_t job, std::int64_t step) {
   // Below Linux's usual range of ports for outgoing connections, 32768 and up.
   constexpr std::int64_t kFirst = 18'000;
@@ -192,7 +150,7 @@ int port_of_job(std::int64_t job, std::int64_t step) {
 Result<std::optional<RankPlace>> find_rank_place(const FindVariable& find) {
   std::optional<RankPlace> place = KEDGE_TRY(find_torchrun(find));
   if (!place) {
-    place = KEDGE_TRY(find_slurm(find));
+    place = KEDGE_TRY(find_in_job(find));
   }
   if (!place) {
     place = KEDGE_TRY(find_mpi(
@@ -214,17 +172,17 @@ Result<std::optional<NodePlace>> find_node_place(const FindVariable& find,
   NodePlace place{.host = "", .port = kTorchrunPort, .source = ""};
   const auto node = KEDGE_TRY(find_whole_number(find, "NODE_RANK"));
   const auto nodes = KEDGE_TRY(find_whole_number(find, "NNODES"));
-  const auto step = KEDGE_TRY(find_slurm_step(find));
+  const auto step = KEDGE_TRY(find_job_step(find));
   if (node) {
     place.node = *node;
     place.nodes = nodes.value_or(1);
     place.source = "NODE_RANK and NNODES";
   } else if (step && step->nodes > 1 && step->tasks == step->nodes) {
-    place.node = KEDGE_TRY(find_whole_number(find, "SLURM_NODEID")).value_or(0);
+    place.node = step->node;
     place.nodes = step->nodes;
-    place.host = KEDGE_TRY(first_slurm_host(find));
-    place.port = port_of_job(step->job, step->step);
-    place.source = fmt::format("Slurm job {}", step->job);
+    place.host = step->first_host;
+    place.port = port_of_job(step->job, step->number);
+    place.source = step->source;
   } else if (endpoint.empty()) {
     return std::nullopt;
   } else {

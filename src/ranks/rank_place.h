@@ -1,12 +1,13 @@
-// Which of many processes this one is: from torchrun's variables, from Slurm's, from MPI's, or from
-// the supervisor that started it. Reads variables, nothing else.
+// Which of many processes this one is: from torchrun's variables, from what the scheduler says of
+// the step (core/inside_job.h), from MPI's, or from the supervisor that started it. Reads
+// variables, nothing else.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 
+#include "core/inside_job.h"
 #include "core/result.h"
 
 namespace kedge::ranks {
@@ -21,12 +22,11 @@ struct RankPlace {
   std::string source;  // who said so: "torchrun's variables", "Slurm job 12", ...
 };
 
-// The value of a variable, or nothing; tests pass their own.
-using FindVariable = std::function<std::optional<std::string>(const char* name)>;
-std::optional<std::string> find_environment_variable(const char* name);
+using kedge::find_environment_variable;
+using kedge::FindVariable;
 
 // Nothing: this process trains alone. RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT
-// come first, because whoever sets them means it; then a Slurm step of more than one task, then
+// come first, because whoever sets them means it; then a scheduler's step of several tasks, then
 // Open MPI's and PMI's variables. A Usage error says what is missing or contradicts.
 Result<std::optional<RankPlace>> find_rank_place(const FindVariable& find);
 
@@ -42,8 +42,8 @@ struct NodePlace {
   std::string source;
 };
 
-// A Slurm step of one task per machine, or NODE_RANK and NNODES with MASTER_ADDR and MASTER_PORT.
-// `endpoint` ("host:port") wins over both for where to meet.
+// A scheduler's step of one task per machine, or NODE_RANK and NNODES with MASTER_ADDR and
+// MASTER_PORT. `endpoint` ("host:port") wins over both for where to meet.
 Result<std::optional<NodePlace>> find_node_place(const FindVariable& find,
                                                  const std::string& endpoint);
 

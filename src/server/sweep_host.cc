@@ -74,7 +74,8 @@ Result<void> SweepHost::control(const store::HostedSweep& asked, const sweep::Co
 std::unique_lock<std::mutex> SweepHost::hold(std::int64_t sweep) {
   std::mutex* own = nullptr;
   {
-    const std::lock_guard lock(mutex_);  // not while waiting: who holds a sweep's lock takes this one
+    // Not while waiting: who holds a sweep's lock takes this one.
+    const std::lock_guard lock(mutex_);
     own = &locks_[sweep];
   }
   return std::unique_lock(*own);

@@ -326,13 +326,13 @@ TEST_F(AttemptTest, a_process_number_used_again_is_another_process) {
 }
 
 TEST_F(AttemptTest, a_job_started_again_follows_its_last_start_at_once) {
-  write_attempt(1, {{"job", "slurm 77"}, {"job_starts", 0}}, 0);
-  ::setenv("SLURM_JOB_ID", "77", 1);
+  write_attempt(1, {{"job", "test 77"}, {"job_starts", 0}}, 0);
+  ::setenv("TEST_JOB", "77", 1);
   EXPECT_FALSE(Attempt::take(run_, at_once_));  // another task of the same start
-  ::setenv("SLURM_RESTART_COUNT", "1", 1);
+  ::setenv("TEST_STARTS", "1", 1);
   EXPECT_TRUE(Attempt::take(run_, at_once_));
-  ::unsetenv("SLURM_JOB_ID");
-  ::unsetenv("SLURM_RESTART_COUNT");
+  ::unsetenv("TEST_JOB");
+  ::unsetenv("TEST_STARTS");
 }
 
 TEST_F(AttemptTest, a_file_that_cannot_be_read_counts_by_its_age) {

@@ -19,6 +19,7 @@
 
 #include "core/file.h"
 #include "core/host_name.h"
+#include "core/inside_job.h"
 #include "core/process.h"
 #include "core/redact.h"
 #include "track/internal/identity.h"
@@ -31,22 +32,9 @@ namespace {
 constexpr std::size_t kMaxPatchBytes = std::size_t{4} << 20U;
 constexpr std::size_t kMaxUntracked = 100;
 
-constexpr std::array<const char*, 30> kJobVariables = {
-    "SLURM_JOB_ID",        "SLURM_JOB_NAME",
-    "SLURM_JOB_PARTITION", "SLURM_JOB_NODELIST",
-    "SLURM_JOB_NUM_NODES", "SLURM_JOB_END_TIME",
-    "SLURM_JOB_ACCOUNT",   "SLURM_JOB_QOS",
-    "SLURM_ARRAY_JOB_ID",  "SLURM_ARRAY_TASK_ID",
-    "SLURM_CLUSTER_NAME",  "SLURM_RESTART_COUNT",
-    "SLURM_NTASKS",        "SLURM_PROCID",
-    "SLURM_LOCALID",       "SLURM_NODEID",
-    "SLURM_CPUS_PER_TASK", "SLURM_GPUS_ON_NODE",
-    "SLURM_MEM_PER_NODE",  "SLURM_SUBMIT_HOST",
-    "_CONDOR_JOB_AD",      "_CONDOR_MACHINE_AD",
-    "_CONDOR_SLOT",        "_CONDOR_SCRATCH_DIR",
-    "_CONDOR_JOB_IWD",     "CUDA_VISIBLE_DEVICES",
-    "OMP_NUM_THREADS",     "RANK",
-    "WORLD_SIZE",          "LOCAL_RANK"};
+// Besides what the scheduler says.
+constexpr auto kJobVariables = std::to_array<const char*>(
+    {"CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "RANK", "WORLD_SIZE", "LOCAL_RANK"});
 
 std::uint64_t memory_bytes() {
   const std::string total = find_in_file("/proc/meminfo", "MemTotal", ':');
@@ -95,18 +83,10 @@ nlohmann::json collect_git() {
 }
 
 nlohmann::json collect_job() {
-  nlohmann::json job = nlohmann::json::object();
+  nlohmann::json job = describe_job(find_environment_variable);
   for (const char* name : kJobVariables) {
     if (const char* value = std::getenv(name); value != nullptr) {
       job[name] = value;
-    }
-  }
-  // HTCondor tells its job number only in the job's description.
-  if (const char* ad = std::getenv("_CONDOR_JOB_AD"); ad != nullptr) {
-    for (const char* key : {"ClusterId", "ProcId", "NumJobStarts"}) {
-      if (std::string value = find_in_file(ad, key, '='); !value.empty()) {
-        job[key] = value;
-      }
     }
   }
   return job;

@@ -335,13 +335,13 @@ TEST_F(RunTest, made_up_ids_sort_by_time) {
 }
 
 TEST(Environment, says_where_a_run_ran_without_the_environment) {
-  ::setenv("SLURM_JOB_ID", "4711", 1);
+  ::setenv("TEST_JOB", "4711", 1);
   ::setenv("WANDB_API_KEY", "do-not-keep-me", 1);
   const char* argv[] = {"kedge", "train"};
   const nlohmann::json environment = collect_environment(2, argv);
-  ::unsetenv("SLURM_JOB_ID");
+  ::unsetenv("TEST_JOB");
   ::unsetenv("WANDB_API_KEY");
-  EXPECT_EQ(environment["job"]["SLURM_JOB_ID"], "4711");
+  EXPECT_EQ(environment["job"]["TEST_JOB"], "4711");
   EXPECT_EQ(environment.dump().find("do-not-keep-me"), std::string::npos);
   EXPECT_EQ(environment["args"], (nlohmann::json{"kedge", "train"}));
   EXPECT_GT(environment["memory_bytes"], 1 << 20);

@@ -108,6 +108,12 @@ PARTS = [
         is_alone=True,
     ),
     Part("slurm", python("tests/slurm/jobs.py", KEDGE), needs=("slurm",), is_alone=True),
+    Part(
+        "jobs",
+        python("tests/jobs/conformance.py", KEDGE),
+        uses=("slurm", "condor"),
+        is_alone=True,
+    ),
     Part("condor", python("tests/condor/jobs.py"), needs=("condor",), is_alone=True),
     Part("machines", python("tests/condor/several.py"), needs=("condor",), is_alone=True),
     Part("gpu", peer("tests/gpu/exact.py"), needs=("gpu", "peers"), is_alone=True),

@@ -19,6 +19,7 @@
 #include "core/log.h"
 #include "core/units.h"
 #include "jobs/condor/dag_file.h"
+#include "jobs/condor/job_length.h"
 #include "jobs/condor/packing.h"
 #include "jobs/condor/pool.h"
 #include "jobs/condor/sandbox.h"
@@ -26,7 +27,6 @@
 #include "jobs/condor/standing.h"
 #include "jobs/condor/submission.h"
 #include "jobs/condor/user_log.h"
-#include "jobs/job_length.h"
 #include "jobs/job_script.h"
 #include "jobs/launcher.h"
 #include "jobs/scheduler_program.h"
@@ -170,11 +170,29 @@ void warn_if_nothing_fits(const JobSpec& spec) {
   }
 }
 
+std::string describe_length(double task_s) {
+  const auto length = choose_job_length(task_s);
+  if (!length) {
+    return "longer than any class of GPU jobs (7 days)";
+  }
+  return fmt::format("class {} (up to {}): {} at a time", length->name,
+                     render_seconds({length->limit_s}),
+                     length->gpu_count > 0
+                         ? fmt::format("{} GPUs of a user", length->gpu_count)
+                         : fmt::format("{:.0f}% of the shared GPUs", 100 * length->gpu_fraction));
+}
+
 class CondorLauncher : public Launcher {
  public:
   std::string_view name() const override { return "condor"; }
 
   bool is_here() const override { return Pool::is_here(); }
+
+  int priority() const override { return 10; }
+
+  std::string advise_on_queue(const JobSpec& spec, double task_s) const override {
+    return spec.wants.gpus > 0 ? describe_length(task_s) : std::string();
+  }
 
   Result<void> check_here() const override { return need_program("condor_submit", "HTCondor"); }
 

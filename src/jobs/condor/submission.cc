@@ -9,9 +9,9 @@
 #include <fmt/ranges.h>
 
 #include "core/units.h"
+#include "jobs/condor/job_length.h"
 #include "jobs/condor/sandbox.h"
 #include "jobs/condor/slot_script.h"
-#include "jobs/job_length.h"
 #include "jobs/job_script.h"
 #include "jobs/secrets.h"
 #include "jobs/site.h"

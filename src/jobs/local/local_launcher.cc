@@ -63,6 +63,10 @@ class LocalLauncher : public Launcher {
 
   bool is_here() const override { return true; }
 
+  int priority() const override { return 0; }
+
+  bool is_quick_to_ask() const override { return true; }
+
   Result<Rendering> render(const JobSpec& spec, const SubmissionPlace& place) const override {
     const Machine machine = Machine::of_this_host();
     if (spec.wants.nodes > 1) {

@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "jobs/internal/job_end.h"
+#include "jobs/internal/time_text.h"
 #include "jobs/slurm/columns.h"
 #include "jobs/slurm/queue.h"
 

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "jobs/internal/job_end.h"
+#include "jobs/internal/time_text.h"
 #include "jobs/slurm/columns.h"
 
 namespace kedge::jobs::slurm {

@@ -266,6 +266,8 @@ class SlurmLauncher : public Launcher {
     return answer && answer->is_ok();
   }
 
+  int priority() const override { return 20; }
+
   Result<void> check_here() const override { return need_program("sbatch", "Slurm"); }
 
   std::int64_t find_array_limit() const override {

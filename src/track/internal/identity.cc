@@ -19,6 +19,7 @@
 
 #include "core/file.h"
 #include "core/host_name.h"
+#include "core/inside_job.h"
 
 namespace kedge::track {
 namespace {
@@ -60,11 +61,6 @@ std::int64_t to_integer(std::string_view text) {
   return value;
 }
 
-std::string environment_value(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? std::string() : value;
-}
-
 // The start time is field 22 of /proc/<pid>/stat. Field 2, the program's name in parentheses, may
 // hold spaces and parentheses itself. A zombie (state Z or X) has ended.
 std::optional<std::uint64_t> find_start_ticks(std::int64_t pid) {
@@ -85,22 +81,6 @@ std::optional<std::uint64_t> find_start_ticks(std::int64_t pid) {
     rest.remove_prefix(std::min(rest.size(), rest.find(' ') + 1));
   }
   return static_cast<std::uint64_t>(to_integer(rest));
-}
-
-void find_job(ProcessIdentity& identity) {
-  if (std::string slurm = environment_value("SLURM_JOB_ID"); !slurm.empty()) {
-    identity.job = "slurm " + slurm;
-    identity.job_starts = to_integer(environment_value("SLURM_RESTART_COUNT"));
-    return;
-  }
-  // HTCondor tells its job number only in the job's description.
-  if (const std::string ad = environment_value("_CONDOR_JOB_AD"); !ad.empty()) {
-    const std::string cluster = find_in_file(ad, "ClusterId", '=');
-    if (!cluster.empty()) {
-      identity.job = fmt::format("condor {}.{}", cluster, find_in_file(ad, "ProcId", '='));
-      identity.job_starts = to_integer(find_in_file(ad, "NumJobStarts", '='));
-    }
-  }
 }
 
 }  // namespace
@@ -129,7 +109,10 @@ ProcessIdentity identify_this_process() {
   identity.pid = ::getpid();
   identity.start_ticks = find_start_ticks(identity.pid).value_or(0);
   identity.user = find_user_name();
-  find_job(identity);
+  if (auto job = find_job_name(find_environment_variable)) {
+    identity.job = std::move(job->text);
+    identity.job_starts = job->starts;
+  }
   return identity;
 }
 

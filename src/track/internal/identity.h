@@ -18,7 +18,7 @@ struct ProcessIdentity {
   std::int64_t pid = 0;
   std::uint64_t start_ticks = 0;  // since boot; a process number used again has another
   std::string user;
-  std::string job;              // Slurm's or HTCondor's number; empty: none
+  std::string job;              // the scheduler's name and number of it; empty: none
   std::int64_t job_starts = 0;  // how often the scheduler has started that job
 };
 

@@ -1,4 +1,4 @@
-#include "ranks/host_list.h"
+#include "jobs/slurm/host_list.h"
 
 #include <charconv>
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-namespace kedge::ranks {
+namespace kedge::jobs::slurm {
 namespace {
 
 constexpr std::size_t kMost = 100'000;
@@ -103,4 +103,4 @@ Result<std::vector<std::string>> expand_host_list(std::string_view text) {
   return hosts;
 }
 
-}  // namespace kedge::ranks
+}  // namespace kedge::jobs::slurm

@@ -1,9 +1,9 @@
-#include "ranks/host_list.h"
+#include "jobs/slurm/host_list.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace kedge::ranks {
+namespace kedge::jobs::slurm {
 namespace {
 
 using testing::ElementsAre;
@@ -31,4 +31,4 @@ TEST(HostList, refuses_what_is_no_list) {
 }
 
 }  // namespace
-}  // namespace kedge::ranks
+}  // namespace kedge::jobs::slurm

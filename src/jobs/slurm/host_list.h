@@ -7,10 +7,10 @@
 
 #include "core/result.h"
 
-namespace kedge::ranks {
+namespace kedge::jobs::slurm {
 
 // In their order. An error for brackets that do not close, ranges that run backwards, and lists
 // that no cluster has (more than 100,000 names).
 Result<std::vector<std::string>> expand_host_list(std::string_view text);
 
-}  // namespace kedge::ranks
+}  // namespace kedge::jobs::slurm
