@@ -63,6 +63,29 @@ def refusals_are_clear(bench: Bench) -> None:
     contains(done.stderr, "WANDB_API_KEY")
 
 
+def directives_override_nothing(bench: Bench) -> None:
+    """A comment of the site's does not hide the job; what would make another job is refused."""
+    words = ["job.directives=[--comment=team-x, --nice=5]", "--", "/bin/sleep", "300"]
+    job = bench.submit(*SMALL, *words)
+    bench.wait_for(job, "running")
+    number = bench.tasks(job)[0]["id"]
+    text = bench.cluster.call("squeue", "-h", "-j", number, "-o", "%k").stdout
+    equal(text.strip(), f"team-x kedge:{job}/1", "comment")
+    bench.kedge("cancel", job)
+    bench.wait_for(job, "cancelled")
+    state = bench.cluster.call("scontrol", "show", "job", "-o", number).stdout
+    contains(state, "JobState=CANCELLED")
+    for directive, key in [
+        ("--array=1-3", "--tasks"),
+        ("--output=x", "job.output"),
+        ("-N 2", "job.nodes"),
+    ]:
+        line = f"job.directives=['{directive}']"
+        done = bench.kedge("submit", *SMALL, line, "--", "/bin/true", check=False)
+        equal(done.returncode, 2, f"exit code of {directive}")
+        contains(done.stderr, key)
+
+
 def secrets_stay_out(bench: Bench) -> None:
     """An array, each of whose tasks is requeued once: the last one takes the keys along."""
     secret = "s3cr3t-" + "x" * 12
@@ -146,29 +169,6 @@ def interrupted_submit_leaves_one_job(bench: Bench) -> None:
         equal((bench.folder / f"ran-{when}").read_text(), "x\n", f"runs of {when}")
 
 
-def full_disk_is_said(bench: Bench) -> None:
-    disk = bench.folder / "disk"
-    disk.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "x", str(disk)]).returncode != 0:
-        return
-    try:
-        (disk / "fill").write_bytes(b"x" * 16384)
-        done = bench.kedge(
-            "submit", *SMALL, "--book", str(disk / "jobs"), "--", "/bin/true", check=False
-        )
-        equal(done.returncode, 1, f"exit code: {done.stderr}")
-        contains(done.stderr, "No space left")
-        (disk / "fill").unlink()
-        # The job's own output on a full disk does not keep it from ending well.
-        job = bench.submit(
-            *SMALL,
-            f"job.output={disk}/out-%j.log",
-            "--",
-            "/bin/sh",
-            "-c",
-            "head -c 60000 /dev/zero | tr '\\0' 'y'; echo; : >ended",
-        )
-        bench.wait_for(job, "done")
 def slow_sbatch_runs_a_job_once(bench: Bench) -> None:
     """kedge is killed while its sbatch sleeps; whoever retries meanwhile makes no second job."""
     real = shutil.which("sbatch", path=bench.environment["PATH"])
@@ -211,6 +211,29 @@ def late_sbatch_runs_nothing(bench: Bench) -> None:
     equal((bench.folder / "ran").read_text(), "x\n", "runs")
 
 
+def full_disk_is_said(bench: Bench) -> None:
+    disk = bench.folder / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "x", str(disk)]).returncode != 0:
+        return
+    try:
+        (disk / "fill").write_bytes(b"x" * 16384)
+        done = bench.kedge(
+            "submit", *SMALL, "--book", str(disk / "jobs"), "--", "/bin/true", check=False
+        )
+        equal(done.returncode, 1, f"exit code: {done.stderr}")
+        contains(done.stderr, "No space left")
+        (disk / "fill").unlink()
+        # The job's own output on a full disk does not keep it from ending well.
+        job = bench.submit(
+            *SMALL,
+            f"job.output={disk}/out-%j.log",
+            "--",
+            "/bin/sh",
+            "-c",
+            "head -c 60000 /dev/zero | tr '\\0' 'y'; echo; : >ended",
+        )
+        bench.wait_for(job, "done")
         equal((bench.folder / "ended").exists(), True, "the program ran to its end")
     finally:
         subprocess.run(["umount", "-l", str(disk)], check=True)

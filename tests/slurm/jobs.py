@@ -40,14 +40,15 @@ TOGETHER = [
     courses.tutorial_array_works_on_a_sweep,
     courses.ranks_meet,
     faults.refusals_are_clear,
+    faults.directives_override_nothing,
     faults.secrets_stay_out,
     faults.cancelled_jobs_keep_no_secrets,
     faults.held_jobs_say_how_they_go_on,
     faults.interrupted_submit_leaves_one_job,
-    faults.full_disk_is_said,
-    faults.full_disk_on_the_node_is_said,
     faults.slow_sbatch_runs_a_job_once,
     faults.late_sbatch_runs_nothing,
+    faults.full_disk_is_said,
+    faults.full_disk_on_the_node_is_said,
 ]
 # Only by name: ./dev soak ranks.
 LONG = [faults.two_nodes_survive_a_killed_one]

@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "core/units.h"
+#include "jobs/condor/directives.h"
 #include "jobs/condor/job_length.h"
 #include "jobs/condor/sandbox.h"
 #include "jobs/condor/slot_script.h"
@@ -280,8 +281,8 @@ Result<SubmitFile> make_submit_file(const JobSpec& spec, const SubmissionPlace& 
   set_limits(file, spec);
   file.site = KEDGE_TRY(site_flags(spec));
   file.attributes = {{"KedgeMark", class_ad_string(place.mark())}};
-  file.lines = spec.wants.directives;
   set_queue(file, spec, place);
+  KEDGE_TRY(add_directives(file, spec.wants.directives));
   return file;
 }
 

@@ -8,6 +8,7 @@
 
 #include "jobs/internal/time_text.h"
 #include "jobs/slurm/columns.h"
+#include "jobs/slurm/directives.h"
 #include "jobs/slurm/queue.h"
 
 namespace kedge::jobs::slurm {
@@ -70,7 +71,7 @@ AccountedJob job_of(const std::vector<std::string>& parts) {
     job.task = parse_number<std::int64_t>(std::string_view(id).substr(underscore + 1));
   }
   job.name = parts[Name];
-  job.mark = parts[Comment];
+  job.mark = mark_in(parts.back());  // a comment may hold what separates columns
   const std::int64_t nodes = std::max<std::int64_t>(
       parse_number<std::int64_t>(tres_value(parts[Tres], "node")).value_or(1), 1);
   job.status = {.state = state_of(parts[State]),

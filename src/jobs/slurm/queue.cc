@@ -10,6 +10,7 @@
 
 #include "jobs/internal/time_text.h"
 #include "jobs/slurm/columns.h"
+#include "jobs/slurm/directives.h"
 
 namespace kedge::jobs::slurm {
 namespace {
@@ -97,7 +98,7 @@ QueuedJob job_from(const Json& json) {
   } else if (array > 0) {
     job.tasks = parse_task_list(text_in(json, "array_task_string"));
   }
-  job.mark = text_in(json, "comment");
+  job.mark = mark_in(text_in(json, "comment"));
   job.name = text_in(json, "name");
   job.user = text_in(json, "user_name");
   job.status = {.state = state_of(text_in(json, "job_state")),
@@ -209,7 +210,7 @@ std::vector<QueuedJob> parse_queue_text(std::string_view text) {
     QueuedJob job{
         .id = parts[0],
         .tasks = parts[1] == "N/A" ? std::vector<std::int64_t>() : parse_task_list(parts[1]),
-        .mark = parts[10] == "(null)" ? "" : parts[10],
+        .mark = mark_in(parts.back()),
         .name = parts[9],
         .user = parts[8]};
     job.status = {.state = state_of(parts[2]),

@@ -15,7 +15,7 @@ namespace kedge::jobs::slurm {
 struct QueuedJob {
   std::string id;                        // the array's where there is one
   std::vector<std::int64_t> tasks = {};  // several while they wait; empty: no array
-  std::string mark = {};                 // the comment
+  std::string mark = {};                 // in the comment; empty: not one of kedge's
   std::string name = {};
   std::string user = {};
   TaskStatus status = {};

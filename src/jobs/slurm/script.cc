@@ -10,6 +10,7 @@
 #include "jobs/job_script.h"
 #include "jobs/secrets.h"
 #include "jobs/shell_text.h"
+#include "jobs/slurm/directives.h"
 #include "jobs/slurm/refusal.h"
 
 namespace kedge::jobs::slurm {
@@ -175,7 +176,7 @@ std::string render_array(const JobSpec& spec, const SubmissionPlace& place) {
   return render_task_list(std::move(tasks)) + cap;
 }
 
-std::vector<std::string> directives_of(const JobSpec& spec, const SubmissionPlace& place) {
+Result<std::vector<std::string>> directives_of(const JobSpec& spec, const SubmissionPlace& place) {
   std::vector<std::string> options = {"--job-name=" + spec.name, "--comment=" + place.mark(),
                                       "--chdir=" + spec.folder.string()};
   const std::vector<std::string> resources = resource_options(spec);
@@ -193,8 +194,7 @@ std::vector<std::string> directives_of(const JobSpec& spec, const SubmissionPlac
     options.push_back("--dependency=" + after);
     options.emplace_back("--kill-on-invalid-dep=yes");
   }
-  options.insert(options.end(), spec.wants.directives.begin(), spec.wants.directives.end());
-  return options;
+  return merge_directives(std::move(options), spec.wants.directives);
 }
 
 std::vector<std::string> srun_words(const JobSpec& spec, const SubmissionPlace& place) {
@@ -306,9 +306,9 @@ std::string slurm_output(const JobSpec& spec, const SubmissionPlace& place) {
   return text;
 }
 
-std::string render_script(const JobSpec& spec, const SubmissionPlace& place) {
+Result<std::string> render_script(const JobSpec& spec, const SubmissionPlace& place) {
   std::string text = "#!/bin/bash\n";
-  for (const std::string& option : directives_of(spec, place)) {
+  for (const std::string& option : KEDGE_TRY(directives_of(spec, place))) {
     const std::size_t equals = option.find('=');
     text += equals == std::string::npos
                 ? fmt::format("#SBATCH {}\n", option)
@@ -342,7 +342,7 @@ std::string render_script(const JobSpec& spec, const SubmissionPlace& place) {
   return text;
 }
 
-std::vector<std::string> session_words(const JobSpec& spec, const Path& kedge) {
+Result<std::vector<std::string>> session_words(const JobSpec& spec, const Path& kedge) {
   SubmissionPlace place;  // of no job
   place.folder = spec.folder;
   place.kedge = kedge;
@@ -361,9 +361,9 @@ std::vector<std::string> session_words(const JobSpec& spec, const Path& kedge) {
       shell = in_container(spec, place, shell);
     }
   }
-  const std::vector<std::string> resources = resource_options(session);
-  words.insert(words.end(), resources.begin(), resources.end());
-  words.insert(words.end(), spec.wants.directives.begin(), spec.wants.directives.end());
+  const std::vector<std::string> options =
+      KEDGE_TRY(merge_directives(resource_options(session), spec.wants.directives));
+  words.insert(words.end(), options.begin(), options.end());
   words.insert(words.end(), {"--pty", "bash", "-c",
                              render_environment(session) + "exec " + join_for_shell(shell)});
   return words;

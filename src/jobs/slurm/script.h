@@ -11,7 +11,7 @@
 
 namespace kedge::jobs::slurm {
 
-std::string render_script(const JobSpec& spec, const SubmissionPlace& place);
+Result<std::string> render_script(const JobSpec& spec, const SubmissionPlace& place);
 
 // {task}, {node}, {job} as Slurm writes them: %a, %N, %A or %j.
 std::string slurm_output(const JobSpec& spec, const SubmissionPlace& place);
@@ -27,6 +27,6 @@ std::string render_time(double seconds);
 std::vector<std::string> resource_options(const JobSpec& spec);
 
 // A shell on a node with what the job would have had: srun's words.
-std::vector<std::string> session_words(const JobSpec& spec, const Path& kedge);
+Result<std::vector<std::string>> session_words(const JobSpec& spec, const Path& kedge);
 
 }  // namespace kedge::jobs::slurm

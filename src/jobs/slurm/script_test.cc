@@ -48,7 +48,7 @@ JobSpec exercise() {
 }
 
 TEST(SlurmScript, one_gpu_as_in_the_exercises) {
-  expect_golden(render_script(exercise(), place()), "slurm_exercise.sbatch");
+  expect_golden(render_script(exercise(), place()).value(), "slurm_exercise.sbatch");
 }
 
 TEST(SlurmScript, a_sweep_is_an_array_with_a_cap) {
@@ -62,7 +62,7 @@ TEST(SlurmScript, a_sweep_is_an_array_with_a_cap) {
   spec.after = {{"q1w2e3", After::Ok}};
   SubmissionPlace where = place();
   where.ids = {{"q1w2e3", "41"}};
-  expect_golden(render_script(spec, where), "slurm_sweep.sbatch");
+  expect_golden(render_script(spec, where).value(), "slurm_sweep.sbatch");
 }
 
 // Workshop 004's launcher: several nodes, pyxis, a program that is not ours.
@@ -86,7 +86,7 @@ TEST(SlurmScript, four_nodes_in_a_pyxis_container) {
   spec.wants.continuation = config::Continuation::Chain;
   spec.wants.env = {{"NCCL_DEBUG", "WARN"}};
   spec.wants.directives = {"--exclusive"};
-  expect_golden(render_script(spec, place()), "slurm_pyxis.sbatch");
+  expect_golden(render_script(spec, place()).value(), "slurm_pyxis.sbatch");
 }
 
 TEST(SlurmScript, a_retry_names_its_tasks) {
@@ -95,7 +95,7 @@ TEST(SlurmScript, a_retry_names_its_tasks) {
   SubmissionPlace where = place();
   where.submission = 2;
   where.tasks = {3, 4, 5, 9};
-  const std::string script = render_script(spec, where);
+  const std::string script = render_script(spec, where).value();
   EXPECT_NE(script.find("#SBATCH --array=3-5,9\n"), std::string::npos);
   EXPECT_NE(script.find("#SBATCH --comment=kedge:k7f3q2/2\n"), std::string::npos);
 }
@@ -109,7 +109,7 @@ TEST(SlurmScript, times_are_whole_minutes) {
 TEST(SlurmScript, a_job_without_gpus_says_nothing_of_them) {
   JobSpec spec = exercise();
   spec.wants.gpus = 0;
-  EXPECT_EQ(render_script(spec, place()).find("gpus"), std::string::npos);
+  EXPECT_EQ(render_script(spec, place()).value().find("gpus"), std::string::npos);
 }
 
 }  // namespace

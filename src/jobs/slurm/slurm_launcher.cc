@@ -277,7 +277,7 @@ class SlurmLauncher : public Launcher {
 
   Result<Rendering> render(const JobSpec& spec, const SubmissionPlace& place) const override {
     const std::string file = fmt::format("job-{}.sh", place.submission);
-    Rendering rendering{.files = {{file, render_script(spec, place), true}},
+    Rendering rendering{.files = {{file, KEDGE_TRY(render_script(spec, place)), true}},
                         .command = {"sbatch", "--parsable", (place.folder / file).string()},
                         .output = output_pattern(spec, place),
                         .secrets = secrets_of(spec)};
