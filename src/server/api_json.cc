@@ -97,14 +97,23 @@ void Api::audit(const Request& request, std::string_view what, const std::string
 
 void add_api_routes(Router& router, const Api& api) {
   Routes routes(router, api);
+  routes.add(Method::Get, "/health",
+             {.summary = "OK: the server is ready; what MLflow's server says, too",
+              .options = {.role = Role::None},
+              .other_types = {"text/plain"}},
+             [](const Request&, const Input&) {
+               Response response{.body = std::string("OK")};
+               response.headers.add("Content-Type", "text/plain; charset=utf-8");
+               return response;
+             });
   const auto described = std::make_shared<std::string>();
   routes.add(Method::Get, "/api/v1/openapi.json",
              {.summary = "This description", .options = {.role = Role::None}, .answer = "any"},
              [described](const Request&, const Input&) { return json_response(*described); });
+  add_run_routes(routes);  // first: others extend its shapes
   add_log_routes(routes);
   add_ingest_routes(routes);
   add_series_routes(routes);
-  add_run_routes(routes);
   add_group_routes(routes);
   add_project_routes(routes);
   add_record_routes(routes);

@@ -59,7 +59,8 @@ using Tags = std::map<std::string, std::string>;
 // Those to set, and those to remove.
 std::pair<Tags, std::vector<std::string>> tags_of(const Input& input) {
   std::pair<Tags, std::vector<std::string>> tags;
-  for (const auto& [name, value] : input.value("tags", Input::object()).items()) {
+  const Input sent = input.value("tags", Input::object());
+  for (const auto& [name, value] : sent.items()) {
     if (value.is_null()) {
       tags.second.push_back(name);
     } else {

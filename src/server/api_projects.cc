@@ -56,7 +56,8 @@ Result<Response> patch_project(const Api& api, const Request& request, const Inp
   if (const auto is_trash = find<bool>(input, "trash")) {
     patch.deleted_us = *is_trash ? api.now_us() : 0;
   }
-  for (const auto& [label, text] : input.value("labels", Input::object()).items()) {
+  const Input labels = input.value("labels", Input::object());
+  for (const auto& [label, text] : labels.items()) {
     patch.labels[label] = text.is_null() ? std::nullopt : std::optional(text.get<std::string>());
   }
   const auto changed = KEDGE_TRY(api.store.patch_project(project->id, patch, api.now_us()));

@@ -35,13 +35,13 @@ class ServerCase(unittest.TestCase):
 
     bin = ROOT / "build/bin"
     options: tuple[str, ...] = ()
+    declared: Declared | None = None
 
     @classmethod
     def setUpClass(cls) -> None:
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="kedge-contract-"))
         cls.server = ServerProcess(cls.bin / "kedge", cls.folder / "data", *cls.options)
         cls.server.start()
-        cls.declared = None
 
     @classmethod
     def tearDownClass(cls) -> None:

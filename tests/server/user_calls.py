@@ -60,6 +60,18 @@ class Users(ServerCase):
         self.assertEqual(self.ask("GET", "/api/v1/me", headers=page).status, 401)
         self.assertEqual(self.ask("DELETE", "/api/v1/users/ann", headers=self.admin).status, 204)
 
+    def test_keys_and_links_are_listed_and_taken_away(self):
+        for kind in ("tokens", "shares"):
+            path = f"/api/v1/{kind}"
+            made = self.ask("POST", path, {"name": "n", "project": "listed"}, self.admin).json
+            listed = self.ask("GET", path, headers=self.admin).json[kind]
+            self.assertIn(made["id"], [grant["id"] for grant in listed])
+            removed = self.ask("DELETE", f"{path}/{made['id']}", headers=self.admin)
+            self.assertEqual(removed.status, 204)
+        entry = self.ask("POST", "/api/v1/entries", {}, self.admin).json
+        self.assertEqual(self.ask("GET", entry["path"]).status, 303)
+        self.assertEqual(self.ask("GET", entry["path"]).status, 401, "it opens the page once")
+
     def test_a_link_shows_one_project_and_changes_nothing(self):
         for project in ("open", "closed"):
             self.ask("POST", f"/api/v1/runs/{project}", {"id": "r"}, self.admin)

@@ -22,55 +22,6 @@ export interface RunRef {
   id: string;
 }
 
-export interface Source {
-  next_seq: number;
-  offset: number;
-  digest: string;
-}
-
-export const METRIC_KINDS = ['metric', 'system'] as const;
-
-export type MetricKind = (typeof METRIC_KINDS)[number];
-
-export interface CurveRequest {
-  kind?: MetricKind;
-  x?: string; // step, time (Unix microseconds), relative (seconds), epoch, or a metric
-  points?: number;
-  from?: number; // in units of x
-  to?: number;
-}
-
-export interface WireSeries {
-  project: string;
-  id: string;
-  key: string;
-  x: WireNumber[];
-  y: WireNumber[];
-  count: number;
-  sampled: boolean;
-}
-
-export interface MetricFacts {
-  key: string;
-  kind: MetricKind;
-  count: number;
-  last_step: number;
-  first_us: number;
-  last_us: number;
-  last: WireNumber;
-  min: WireNumber;
-  max: WireNumber;
-}
-
-export interface HistoryPoint {
-  key: string;
-  step: number;
-  value: WireNumber;
-  time_us: number;
-  attempt: number;
-  replaced?: boolean; // by a later attempt
-}
-
 export const RUN_STATES = [
   'running',
   'finished',
@@ -169,6 +120,55 @@ export interface Search {
   limit?: number;
   offset?: number;
   trash?: boolean; // the runs in the trash instead
+}
+
+export interface Source {
+  next_seq: number;
+  offset: number;
+  digest: string;
+}
+
+export const METRIC_KINDS = ['metric', 'system'] as const;
+
+export type MetricKind = (typeof METRIC_KINDS)[number];
+
+export interface CurveRequest {
+  kind?: MetricKind;
+  x?: string; // step, time (Unix microseconds), relative (seconds), epoch, or a metric
+  points?: number;
+  from?: number; // in units of x
+  to?: number;
+}
+
+export interface WireSeries {
+  project: string;
+  id: string;
+  key: string;
+  x: WireNumber[];
+  y: WireNumber[];
+  count: number;
+  sampled: boolean;
+}
+
+export interface MetricFacts {
+  key: string;
+  kind: MetricKind;
+  count: number;
+  last_step: number;
+  first_us: number;
+  last_us: number;
+  last: WireNumber;
+  min: WireNumber;
+  max: WireNumber;
+}
+
+export interface HistoryPoint {
+  key: string;
+  step: number;
+  value: WireNumber;
+  time_us: number;
+  attempt: number;
+  replaced?: boolean; // by a later attempt
 }
 
 export type GroupValue = string | number | boolean | null;
