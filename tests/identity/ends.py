@@ -43,6 +43,7 @@ UNCOMPARED_RECORDS = {"system", "console"}
 # same as dist.ranks.
 NEW_KEYS = re.compile(
     r"  eval_steps: \d+(\n|\\n)"
+    r"|  link_frozen: (false|true)(\n|\\n)"
     r"|(?<=  nodes: 1\n)  ranks: \d+\n"
     r"|(?<=  nodes: 1\\n)  ranks: \d+\\n"
 )
@@ -111,6 +112,7 @@ def read_manifest(checkpoint: pathlib.Path) -> dict[str, str]:
     """The state by its keys, and how each part is laid out."""
     manifest = without_clocks(json.loads((checkpoint / "manifest.json").read_text()))
     state = manifest.pop("state")
+    state.get("preparation", {}).get("task", {}).pop("name", None)  # older programs had none
     texts = {f"manifest {key}": as_text(value) for key, value in manifest.items()}
     return texts | {f"state {key}": as_text(value) for key, value in state.items()}
 
