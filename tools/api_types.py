@@ -10,8 +10,8 @@ import re
 import sys
 
 HEAD = """// Made by tools/api_types.py of what the server declares: do not change.
-// Golden examples: tests/fixtures/api. Fields that end in _us are Unix times in microseconds; 0: not
-// known.
+// Golden examples: tests/fixtures/api. Fields that end in _us are Unix times in microseconds; 0:
+// not known.
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 """
