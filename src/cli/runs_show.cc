@@ -123,9 +123,7 @@ void print_differences(const std::vector<std::map<std::string, std::string>>& ru
 
 std::string time_of(const nlohmann::json& run, const char* key) {
   const std::int64_t us = run.value(key, std::int64_t{0});
-  return us == 0 ? ""
-                 : fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
-                               fmt::gmtime(static_cast<std::time_t>(us / 1'000'000)));
+  return us == 0 ? "" : render_time(us);
 }
 
 Result<void> show_run(Args args) {

@@ -12,6 +12,7 @@
 #include "core/base64.h"
 #include "core/hex.h"
 #include "core/result.h"
+#include "core/utf8.h"
 #include "input_file.h"
 #include "server/http.h"
 #include "server/internal/decompress.h"
