@@ -64,37 +64,6 @@ Result<void> try_on_zeros(torch::jit::Module& module, const Path& file,
   return {};
 }
 
-// torch.jit.trace writes the mode of that moment into the graph: train() does not change it later.
-void tell_if_frozen(const torch::jit::Module& module, const Path& file) {
-  const std::array<std::pair<const char*, std::size_t>, 2> kModes = {
-      {{"aten::batch_norm", 5}, {"aten::dropout", 2}}};
-  std::set<std::string> frozen;
-  for (const torch::jit::Module& part : module.modules()) {
-    const auto forward = part.find_method("forward");
-    if (!forward) {
-      continue;
-    }
-    for (const torch::jit::Node* node : forward->graph()->nodes()) {
-      for (const auto& [operation, training] : kModes) {
-        if (node->kind() != c10::Symbol::fromQualString(operation)) {
-          continue;
-        }
-        const auto mode = torch::jit::toIValue(node->input(training));
-        if (mode && mode->isBool() && !mode->toBool()) {
-          frozen.insert(operation == std::string_view("aten::dropout") ? "dropout"
-                                                                       : "batch normalization");
-        }
-      }
-    }
-  }
-  if (!frozen.empty()) {
-    warn(
-        "model.file {} was traced in eval(): its {} stay as they are while it trains; trace it "
-        "after module.train(), or use torch.jit.script",
-        file.string(), fmt::join(frozen, " and "));
-  }
-}
-
 }  // namespace
 
 ScriptModel::ScriptModel(const torch::jit::Module& module)
@@ -155,9 +124,43 @@ Result<std::unique_ptr<Model>> load_script_model(const Path& file, const Signatu
                 fmt::format("model.file {} has no parameters to train", file.string()),
                 "save the module before torch.jit.freeze");
   }
-  tell_if_frozen(module, file);
   KEDGE_TRY(try_on_zeros(module, file, signature));
   return model;
+}
+
+// torch.jit.trace writes the mode of that moment into the graph: train() does not change it later.
+void warn_if_traced_in_eval(Model& model, const Path& file) {
+  auto* script = dynamic_cast<ScriptModel*>(&model);
+  if (script == nullptr) {
+    return;
+  }
+  const std::array<std::pair<const char*, std::size_t>, 2> kModes = {
+      {{"aten::batch_norm", 5}, {"aten::dropout", 2}}};
+  std::set<std::string> frozen;
+  for (const torch::jit::Module& part : script->module().modules()) {
+    const auto forward = part.find_method("forward");
+    if (!forward) {
+      continue;
+    }
+    for (const torch::jit::Node* node : forward->graph()->nodes()) {
+      for (const auto& [operation, training] : kModes) {
+        if (node->kind() != c10::Symbol::fromQualString(operation)) {
+          continue;
+        }
+        const auto mode = torch::jit::toIValue(node->input(training));
+        if (mode && mode->isBool() && !mode->toBool()) {
+          frozen.insert(operation == std::string_view("aten::dropout") ? "dropout"
+                                                                       : "batch normalization");
+        }
+      }
+    }
+  }
+  if (!frozen.empty()) {
+    warn(
+        "model.file {} was traced in eval(): training changes nothing in how it does {}; trace it "
+        "after module.train(), or use torch.jit.script",
+        file.string(), fmt::join(frozen, " and "));
+  }
 }
 
 }  // namespace kedge::nn

@@ -41,4 +41,8 @@ class ScriptModel : public Model {
 // not in the first training step.
 Result<std::unique_ptr<Model>> load_script_model(const Path& file, const Signature& signature);
 
+// For who is going to train it: where the model is a module that torch.jit.trace has fixed to the
+// ways of evaluation, a warning that names them.
+void warn_if_traced_in_eval(Model& model, const Path& file);
+
 }  // namespace kedge::nn

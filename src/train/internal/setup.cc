@@ -14,6 +14,7 @@
 #include "device/precision.h"
 #include "kernels/fused.h"
 #include "kernels/jpeg.h"
+#include "nn/script_model.h"
 #include "nn/weights.h"
 #include "nn/whitening.h"
 #include "train/internal/random_state.h"
@@ -47,6 +48,9 @@ Result<std::unique_ptr<nn::Model>> make_trained_model(const config::Config& conf
   torch::manual_seed(static_cast<std::uint64_t>(config.seed));
   auto model = KEDGE_TRY(
       nn::make_model(config.model, setup.preparation.signature, {.context = setup.context}));
+  if (setup.group->is_first()) {
+    nn::warn_if_traced_in_eval(*model, config.model.file);
+  }
   config::ModelConfig start = config.model;
   if (!start.weights.empty() && std::filesystem::is_directory(start.weights)) {
     start.weights = weights_of(KEDGE_TRY(find_checkpoint(start.weights))).string();
