@@ -106,7 +106,10 @@ Result<std::unique_ptr<const TokenModel>> read_bpe(const Json& model, const Toke
   if (is_byte_level || falls_back) {
     parts.bytes = read_bytes(parts.tokens, is_byte_level);
     for (std::size_t i = 0; i < parts.bytes.size(); ++i) {
-      if (parts.bytes[i] == kNoToken) {
+      // Gemma's tab and line feed are tokens as they are, and have none as bytes.
+      const bool is_character =
+          i < 0x80 && parts.tokens.contains(std::string(1, static_cast<char>(i)));
+      if (parts.bytes[i] == kNoToken && !is_character) {
         return fail(ErrorKind::Corrupt,
                     fmt::format("model: the vocabulary has no token for byte 0x{:02X}", i),
                     "a text with that byte would lose it");
