@@ -352,7 +352,27 @@ void add_agent_routes(SweepRoutes& sweep) {
             find_known);
   sweep.add(Method::Post, "/trials",
             {.summary = "Add a trial that ended elsewhere",
-             .body = "Trial",
+             .body = R"({
+               number: integer,
+               values: {*: any},
+               run: string,
+               attempts?: integer,
+               failures?: integer,
+               state?: string,
+               metric?: number | null,
+               curve?: (number | null)[],
+               holder?: string,
+               result: {
+                 state: string,
+                 metric?: number,
+                 exit_code?: integer,
+                 seconds?: number,
+                 host?: string,
+                 ended?: string,
+                 message?: string,
+                 reused?: string,
+               },
+             })",
              .answer = "{is_added: boolean}"},
             add_ended);
   sweep.tell("beat", {.summary = "A sign of life", .body = kAgent, .answer = "{is_held: boolean}"},
