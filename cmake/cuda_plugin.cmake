@@ -5,8 +5,10 @@ if(NOT KEDGE_CUDA)
   return()
 endif()
 file(GLOB plugin_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/device/plugin/*.cc)
-# result.cc: what a failed check says. All else of kedge reaches the plugin as objects it is given.
-add_library(kedge_cuda MODULE ${plugin_sources} ${CMAKE_SOURCE_DIR}/src/core/result.cc)
+# result.cc: what a failed check says, and terminal.cc how. All else of kedge reaches the plugin as
+# objects it is given.
+add_library(kedge_cuda MODULE ${plugin_sources} ${CMAKE_SOURCE_DIR}/src/core/result.cc
+  ${CMAKE_SOURCE_DIR}/src/core/terminal.cc)
 kedge_unite(kedge_cuda ${KEDGE_TORCH_FILES})
 set_target_properties(kedge_cuda PROPERTIES
   LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib
