@@ -43,6 +43,6 @@ class AttackCase(unittest.TestCase):
         return bearer((server.data / "admin-token").read_text().strip())
 
     def ask(self, method: str, path: str, body=None, headers=None) -> Answer:
-        return ServerCase.ask(self, method, path, body, headers)
+        return ServerCase.exchange(self, method, path, body, headers)
 
     connect = ServerCase.connect
