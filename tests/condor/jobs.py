@@ -392,8 +392,8 @@ class Faults(CondorTest):
         self.assertEqual(len(self.clusters("after")), 1)
 
     def test_a_submit_killed_before_the_schedd_has_the_job_can_be_repeated(self):
-        key = self.interrupted("before", "#!/bin/sh\ntouch {mark}\nexec sleep 60\n")
-        self.assertEqual(self.states(key), ["failed"])
+        key = self.interrupted("before", "#!/bin/sh\ntouch {mark}\nexec sleep 10\n")
+        wait_until("the end of its condor_submit", lambda: self.states(key) == ["failed"])
         self.kedge("retry", key)
         self.wait_for(key, "done")
         self.assertEqual(len(self.clusters("before")), 1)
