@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/gguf.h"
 #include "checkpoint/internal/dtype.h"
 #include "core/file.h"
 #include "core/result.h"
@@ -130,7 +131,11 @@ Result<std::unique_ptr<TensorFile>> open_tensors(const Path& path) {
   constexpr std::array<std::uint8_t, 2> kPickle = {0x80, 2};
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) {
-    return open_model_part(path);
+    return std::filesystem::exists(path / "manifest.json", error) ? open_model_part(path)
+                                                                  : open_hugging_face_folder(path);
+  }
+  if (is_gguf(path)) {
+    return open_gguf(path);
   }
   const MappedFile file = KEDGE_TRY(MappedFile::open(path));
   if (starts_with(file.bytes(), kZip) || starts_with(file.bytes(), kPickle)) {
@@ -142,8 +147,8 @@ Result<std::unique_ptr<TensorFile>> open_tensors(const Path& path) {
   }
   return fail(
       ErrorKind::Corrupt, fmt::format("{} holds no tensors kedge can read", path.string()),
-      "give a .safetensors file, a .pt file saved with torch.save(model.state_dict(), ...), "
-      "or a checkpoint folder");
+      "give a .safetensors or .gguf file, a .pt file saved with torch.save(model.state_dict(), "
+      "...), a checkpoint folder, or a folder of Hugging Face's");
 }
 
 }  // namespace kedge::checkpoint

@@ -41,6 +41,13 @@ class TensorFile {
   virtual ~TensorFile() = default;
   virtual const std::vector<TensorView>& tensors() const = 0;
   virtual const std::map<std::string, std::string>& metadata() const = 0;
+
+  // The bytes of one of tensors(): the view's own, or, where the file holds them packed (GGUF),
+  // unpacked into `room`, which must outlive their use.
+  virtual std::span<const std::uint8_t> bytes_of(const TensorView& view,
+                                                 std::vector<std::uint8_t>& /*room*/) const {
+    return view.bytes;
+  }
 };
 
 // Corrupt: a header that does not fit the file; tensors of an unknown type, with gaps between them,
@@ -52,7 +59,13 @@ Result<std::unique_ptr<TensorFile>> open_safetensors(const Path& path);
 // numbers, strings and tensors: anything that would call code is refused by name.
 Result<std::unique_ptr<TensorFile>> open_torch_file(const Path& path);
 
-// Chooses by content: safetensors, torch zip, or a checkpoint folder's model shard.
+// The folder of a model as Hugging Face keeps it: model.safetensors, or the files that
+// model.safetensors.index.json names, as one. NotFound: neither is there, or a file that the index
+// names is not; Corrupt: a file lacks a tensor that the index says is in it.
+Result<std::unique_ptr<TensorFile>> open_hugging_face_folder(const Path& folder);
+
+// Chooses by content: safetensors, torch zip, GGUF, a checkpoint folder's model shard, or a folder
+// of Hugging Face's.
 Result<std::unique_ptr<TensorFile>> open_tensors(const Path& path);
 
 // Written beside, synced, renamed.
