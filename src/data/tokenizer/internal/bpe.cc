@@ -144,7 +144,10 @@ void Bpe::encode(std::string_view piece, std::vector<TokenId>& ids) const {
 void Bpe::begin(std::string_view piece, std::vector<TokenId>& symbols) const {
   if (parts_.is_over_bytes) {
     for (const char byte : piece) {
-      symbols.push_back(parts_.bytes[static_cast<std::uint8_t>(byte)]);
+      const TokenId id = parts_.bytes[static_cast<std::uint8_t>(byte)];
+      if (const TokenId known = id == kNoToken ? parts_.unknown : id; known != kNoToken) {
+        symbols.push_back(known);  // else the byte is lost, as Hugging Face's tokenizers lose it
+      }
     }
     return;
   }

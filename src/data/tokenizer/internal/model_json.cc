@@ -2,16 +2,24 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "core/log.h"
 #include "data/tokenizer/internal/byte_letters.h"
 #include "data/tokenizer/internal/json_facts.h"
 #include "data/tokenizer/internal/word_piece.h"
 
 namespace kedge::data {
 namespace {
+
+// Bytes that no UTF-8 text has are never asked for.
+bool is_in_utf8(std::size_t byte) {
+  return byte != 0xC0 && byte != 0xC1 && byte < 0xF5;
+}
 
 using Json = nlohmann::json;
 
@@ -105,15 +113,27 @@ Result<std::unique_ptr<const TokenModel>> read_bpe(const Json& model, const Toke
   const bool falls_back = KEDGE_TRY(has_byte_tokens(model));
   if (is_byte_level || falls_back) {
     parts.bytes = read_bytes(parts.tokens, is_byte_level);
+    std::vector<std::string> lost;
     for (std::size_t i = 0; i < parts.bytes.size(); ++i) {
       // Gemma's tab and line feed are tokens as they are, and have none as bytes.
       const bool is_character =
           i < 0x80 && parts.tokens.contains(std::string(1, static_cast<char>(i)));
-      if (parts.bytes[i] == kNoToken && !is_character) {
+      if (parts.bytes[i] != kNoToken || is_character) {
+        continue;
+      }
+      if (!is_byte_level) {
         return fail(ErrorKind::Corrupt,
                     fmt::format("model: the vocabulary has no token for byte 0x{:02X}", i),
                     "a text with that byte would lose it");
       }
+      if (is_in_utf8(i) && parts.unknown == kNoToken) {
+        lost.push_back(fmt::format("0x{:02X}", i));
+      }
+    }
+    if (!lost.empty()) {
+      warn(
+          "the tokenizer has no token for the bytes {}: texts lose them, as in its makers' program",
+          fmt::join(lost, ", "));
     }
   } else if (parts.unknown == kNoToken) {
     return fail(ErrorKind::Corrupt,
