@@ -18,6 +18,37 @@ constexpr std::array<std::string_view, 3> enum_names(Stem) {
   return {"auto", "imagenet", "cifar"};
 }
 
+// Low-rank adapters (Hu et al. 2021): W x + scale B A x, of which only A and B are trained.
+struct LoraConfig {
+  std::int64_t rank = 0;
+  double alpha = 0;
+  double dropout = 0;
+  std::vector<std::string> targets = {};
+  bool rslora = false;
+  std::string adapter = "";
+
+  void describe(Section& s) {
+    s.every_field(InHash::UnlessDefault, Fixed{"the saved weights belong to other adapters"});
+    s.field("rank", rank,
+            "train low-rank adapters of this rank beside the model's weights, which stay as they "
+            "are; 0: train the weights",
+            at_least(0));
+    s.field("alpha", alpha, "the adapters' part is scaled by alpha / rank; 0: twice the rank",
+            at_least(0));
+    s.field("dropout", dropout, "dropout before the adapters", between(0, 1), kMayChange);
+    s.field("targets", targets,
+            "which linear layers get one: last part of their names (q_proj), or patterns (* and ?) "
+            "of whole names; empty: all but the head");
+    s.field("rslora", rslora, "scale by alpha / sqrt(rank) instead (Kalajdzievski 2023)");
+    s.field("adapter", adapter,
+            "start from the adapters in this folder of PEFT's (adapter_config.json), with their "
+            "rank, alpha and targets",
+            kMayChange);  // only a new run reads them
+  }
+
+  bool is_on() const { return rank > 0 || !adapter.empty(); }
+};
+
 struct ModelConfig {
   std::string name = "simplecnn";
   std::string file = "";
@@ -32,16 +63,23 @@ struct ModelConfig {
   std::optional<std::int64_t> layers = {};
   std::optional<std::int64_t> heads = {};
   std::optional<std::int64_t> width = {};
+  std::optional<std::int64_t> kv_heads = {};
+  std::optional<std::int64_t> ffn = {};
   std::optional<std::int64_t> patch = {};
   std::optional<std::int64_t> vocab = {};
+  LoraConfig lora = {};
 
   void describe(Section& s) {
     s.every_field(Fixed{"the saved weights belong to another model"});
     s.field("name", name, "which network: `kedge list models`", Alias{"model_name"});
-    s.field("file", file, "a TorchScript file (torch.jit.save) to train instead of a named model");
-    s.field("weights", weights,
-            "start from these weights: .safetensors, .pt/.pth state dict, or a kedge checkpoint",
-            kMayChange);  // only a new run reads them
+    s.field("file", file,
+            "a model to train instead of a named one: a folder of Hugging Face's (config.json, "
+            "safetensors), a .gguf file, or a TorchScript file (torch.jit.save)");
+    s.field(
+        "weights", weights,
+        "start from these weights: .safetensors, .gguf, .pt/.pth state dict, a folder of Hugging "
+        "Face's, or a kedge checkpoint",
+        kMayChange);  // only a new run reads them
     s.field("finetune", finetune, "train only the new head on top of `weights`", Alias{"finetune"});
     s.field("freeze", freeze, "parameter name patterns (* and ?) that are not trained");
     s.field("classes", classes, "outputs of the head; 0: as many as the data has", at_least(0),
@@ -57,8 +95,15 @@ struct ModelConfig {
             at_least(1));
     s.field("heads", heads, "transformers: attention heads; empty: the model's own", at_least(1));
     s.field("width", width, "transformers: embedding width; empty: the model's own", at_least(1));
+    s.field("kv_heads", kv_heads,
+            "llama: heads of keys and values, each for several heads; empty: the model's own",
+            at_least(1), InHash::UnlessDefault);
+    s.field("ffn", ffn, "llama: inner width of an MLP; empty: the model's own", at_least(1),
+            InHash::UnlessDefault);
     s.field("patch", patch, "vit: patch side in pixels; empty: the model's own", at_least(1));
-    s.field("vocab", vocab, "gpt: vocabulary size; empty: as many as the data has", at_least(2));
+    s.field("vocab", vocab, "language models: vocabulary size; empty: as many as the data has",
+            at_least(2));
+    s.section("lora", lora);
   }
 };
 

@@ -37,6 +37,7 @@ struct TrainConfig {
   bool tf32 = true;
   bool graph = true;
   bool fused = true;
+  bool recompute = false;
   std::int64_t threads = 0;
   std::int64_t log_every = 50;
   std::int64_t eval_every = 1;
@@ -68,6 +69,10 @@ struct TrainConfig {
     s.field("tf32", tf32, "TF32 matrix products on GPUs that have them");
     s.field("graph", graph, "on a GPU, capture each step as one CUDA graph and replay it");
     s.field("fused", fused, "on a GPU, use kernels of our own where several operations fit in one");
+    s.field("recompute", recompute,
+            "keep only what goes from block to block of the model and compute the rest again in "
+            "the backward pass: less memory for about a third more time",
+            InHash::UnlessDefault);
     s.field("threads", threads, "compute threads on the cpu; 0: all cores", at_least(0));
     s.field("log_every", log_every, "steps between logged values of the training loss",
             at_least(1));

@@ -78,9 +78,15 @@ Result<void> validate(const LoadedConfig& loaded) {
                "makes soft targets, which nll cannot take: use cross_entropy or mse");
   rules.check(parse_save_interval(c.checkpoint.every), "checkpoint.every");
   rules.check(parse_keep_interval(c.checkpoint.keep_every), "checkpoint.keep_every");
-  rules.refuse(c.checkpoint.link_frozen && !c.model.finetune && c.model.freeze.empty(),
+  rules.refuse(c.checkpoint.link_frozen && !c.model.finetune && c.model.freeze.empty() &&
+                   !c.model.lora.is_on(),
                "checkpoint.link_frozen",
                "no weights are frozen: give model.freeze or model.finetune");
+  rules.refuse(c.train.recompute && (c.model.dropout.value_or(0) > 0 || c.model.lora.dropout > 0),
+               "train.recompute",
+               "cannot be with dropout: other values would be left out the second time");
+  rules.refuse(c.model.lora.is_on() && (c.model.finetune || !c.model.freeze.empty()), "model.lora",
+               "already freezes the model's own weights; leave finetune and freeze out");
   rules.check(parse_crash(c.train.simulate_crash), "train.simulate_crash");
   rules.refuse(c.train.precision == Precision::Fp16 && c.train.device == DeviceChoice::Cpu,
                "train.precision", "fp16 needs a GPU; use bf16 or fp32 on cpu");

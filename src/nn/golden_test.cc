@@ -1,4 +1,6 @@
 // Models and losses against the values of PyTorch 2.11 that tools/golden/nn.py wrote.
+#include "nn/internal/golden.h"
+
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -10,7 +12,6 @@
 #include <torch/utils.h>
 
 #include "core/file.h"
-#include "core/random.h"
 #include "nn/loss.h"
 #include "nn/model.h"
 #include "nn/script_model.h"
@@ -20,34 +21,14 @@ namespace kedge::nn {
 namespace {
 
 using Json = nlohmann::json;
+using golden::expect_near;
+using golden::kTolerance;
+using golden::noise;
+using golden::weight_value;
 
-constexpr double kTolerance = 1e-5;
-
-const Json& golden() {
+const Json& golden_json() {
   static const Json json = Json::parse(read_file(Path(KEDGE_FIXTURES) / "nn/golden.json").value());
   return json;
-}
-
-// The generator's noise(): float32 in [-1, 1).
-at::Tensor noise(std::uint64_t stream, at::IntArrayRef shape) {
-  at::Tensor tensor = torch::empty(shape);
-  float* data = tensor.mutable_data_ptr<float>();
-  const std::uint64_t key = mix64(stream);
-  for (std::int64_t i = 0; i < tensor.numel(); ++i) {
-    const std::uint64_t bits = mix64(key + static_cast<std::uint64_t>(i)) >> 40U;
-    data[i] = static_cast<float>(bits) / 0x1.0p24F * 2 - 1;
-  }
-  return tensor;
-}
-
-at::Tensor weight_value(const std::string& name, std::uint64_t stream, at::IntArrayRef shape) {
-  const at::Tensor values = noise(stream, shape);
-  if (shape.size() >= 2) {
-    const double fan_in = static_cast<double>(values.numel()) / static_cast<double>(shape[0]);
-    return values * std::sqrt(3.0 / fan_in);
-  }
-  const bool is_scale = name.ends_with("weight") || name.ends_with("running_var");
-  return values * 0.1 + (is_scale ? 1.0 : 0.0);
 }
 
 void fill(Model& model) {
@@ -62,22 +43,6 @@ void fill(Model& model) {
       tensor.copy_(weight_value(name, stream, tensor.sizes()));
     }
     ++stream;
-  }
-}
-
-// Within the tolerance of the largest value (or of `scale`): elements near zero are differences of
-// large ones.
-void expect_near(const at::Tensor& actual, const Json& expected, const std::string& what,
-                 double scale = 0) {
-  const at::Tensor flat = actual.detach().flatten().to(torch::kDouble);
-  ASSERT_GE(flat.numel(), static_cast<std::int64_t>(expected.size())) << what;
-  for (const Json& value : expected) {
-    scale = std::max(scale, std::abs(value.get<double>()));
-  }
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    EXPECT_NEAR(flat[static_cast<std::int64_t>(i)].item<double>(), expected[i].get<double>(),
-                kTolerance * scale)
-        << what << " [" << i << "]";
   }
 }
 
@@ -124,7 +89,7 @@ TEST_P(GoldenModel, gives_the_scores_and_gradients_of_pytorch) {
   // As the generator: sums over several threads round otherwise, and BatchNorm over few values
   // makes that large in deep networks.
   torch::set_num_threads(1);
-  const Json& expected = golden()["models"][GetParam()];
+  const Json& expected = golden_json()["models"][GetParam()];
   const Signature signature = signature_of(expected["task"]);
   auto made = make_model(config_of(expected), signature);
   ASSERT_TRUE(made) << made.error().message;
@@ -163,17 +128,17 @@ TEST_P(GoldenModel, gives_the_scores_and_gradients_of_pytorch) {
 
 INSTANTIATE_TEST_SUITE_P(All, GoldenModel, testing::Range<std::size_t>(0, 12),
                          [](const auto& info) {
-                           std::string name = golden()["models"][info.param]["model"];
+                           std::string name = golden_json()["models"][info.param]["model"];
                            std::erase(name, '-');
                            return name + "_" + std::to_string(info.param);
                          });
 
 TEST(GoldenModels, are_all_tried) {
-  EXPECT_EQ(golden()["models"].size(), 12U);
+  EXPECT_EQ(golden_json()["models"].size(), 12U);
 }
 
 TEST(GoldenLosses, equal_those_of_pytorch) {
-  for (const Json& expected : golden()["losses"]) {
+  for (const Json& expected : golden_json()["losses"]) {
     config::LossConfig config;
     config.name = expected["loss"].get<std::string>();
     config.label_smoothing = expected["label_smoothing"];
@@ -199,7 +164,8 @@ TEST(GoldenScript, gives_the_scores_of_python) {
   auto model = load_script_model(Path(KEDGE_FIXTURES) / "nn/scripted.pt", signature);
   ASSERT_TRUE(model) << model.error().message;
   (*model)->set_training(false);
-  expect_near((*model)->forward(noise(1, {4, 1, 8, 8})), golden()["scripted_scores"], "scripted");
+  expect_near((*model)->forward(noise(1, {4, 1, 8, 8})), golden_json()["scripted_scores"],
+              "scripted");
 }
 
 TEST(GoldenWeights, of_a_conv1d_gpt2_give_the_scores_of_python) {
@@ -216,7 +182,7 @@ TEST(GoldenWeights, of_a_conv1d_gpt2_give_the_scores_of_python) {
   EXPECT_EQ(report->unused, std::vector<std::string>{"transformer.h.0.attn.bias"});
   (*model)->set_training(false);
   const at::Tensor tokens = ((noise(1, {1, 6}) + 1) / 2 * 11).to(torch::kInt64);
-  expect_near((*model)->forward(tokens), golden()["gpt_conv1d_scores"], "gpt2");
+  expect_near((*model)->forward(tokens), golden_json()["gpt_conv1d_scores"], "gpt2");
 }
 
 }  // namespace

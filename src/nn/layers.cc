@@ -7,7 +7,6 @@
 #include <torch/utils.h>
 
 namespace kedge::nn {
-namespace {
 
 at::Tensor activated(const at::Tensor& x, Activation activation) {
   switch (activation) {
@@ -22,8 +21,6 @@ at::Tensor activated(const at::Tensor& x, Activation activation) {
   }
   return x;
 }
-
-}  // namespace
 
 void Layer::set_mode(bool is_training) {
   is_training_ = is_training;
@@ -77,7 +74,8 @@ void Layer::add_linear(std::string name, std::shared_ptr<Linear>& slot, std::int
 }
 
 at::TensorOptions Layer::options() const {
-  return at::TensorOptions(at::kFloat).device(making_.has_memory ? at::kCPU : at::kMeta);
+  return at::TensorOptions(making_.type)
+      .device(making_.has_memory ? making_.device : at::Device(at::kMeta));
 }
 
 Linear::Linear(const Making& making, std::int64_t in, std::int64_t out, bool has_bias)
@@ -87,6 +85,13 @@ Linear::Linear(const Making& making, std::int64_t in, std::int64_t out, bool has
     add_parameter("bias", bias, torch::empty({out}, options()));
   }
   init_like_torch(weight, bias);
+}
+
+Linear::Linear(const Making& making, const Linear& other) : Layer(making) {
+  add_parameter("weight", weight, other.weight);
+  if (other.bias.defined()) {
+    add_parameter("bias", bias, other.bias);
+  }
 }
 
 // For sequences: libtorch would add their bias in a step of its own.
@@ -130,6 +135,22 @@ AddNormed LayerNorm::forward_sum(const at::Tensor& x, const at::Tensor& delta) {
       return fused;
     }
   }
+  const at::Tensor sum = delta.defined() ? x + delta : x;
+  return {.sum = sum, .normed = forward(sum)};
+}
+
+RmsNorm::RmsNorm(const Making& making, std::int64_t width, double eps) : Layer(making), eps_(eps) {
+  add_parameter("weight", weight, torch::ones({width}, options()));
+}
+
+at::Tensor RmsNorm::forward(const at::Tensor& x) const {
+  const at::ScalarType wide = x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+  const at::Tensor exact = x.to(wide);
+  const at::Tensor normal = exact * torch::rsqrt(exact.pow(2).mean(-1, /*keepdim=*/true) + eps_);
+  return weight * normal.to(x.scalar_type());
+}
+
+AddNormed RmsNorm::forward_sum(const at::Tensor& x, const at::Tensor& delta) const {
   const at::Tensor sum = delta.defined() ? x + delta : x;
   return {.sum = sum, .normed = forward(sum)};
 }

@@ -23,6 +23,10 @@ using device::AddNormed;
 struct Making {
   device::ContextPtr context = std::make_shared<const device::Context>();  // never null
   bool has_memory = true;  // false: on the meta device, until Model::allocate()
+  // Where tensors are made, and of which type their floats are. Models that fill a device are made
+  // on it; the initial values of others come from the CPU's generator on every device.
+  at::Device device{at::kCPU};
+  at::ScalarType type = at::kFloat;
 };
 
 class Linear;
@@ -38,6 +42,8 @@ class Layer {
   Layer& operator=(const Layer&) = delete;
 
   bool is_training() const { return is_training_; }
+
+  const Making& making() const { return making_; }
 
   // This layer and all inside it.
   void set_mode(bool is_training);
@@ -78,8 +84,6 @@ class Layer {
 
   const device::Context& context() const { return *making_.context; }
 
-  const Making& making() const { return making_; }
-
  private:
   struct TensorSlot {
     std::string name;
@@ -103,6 +107,9 @@ class Layer {
 class Linear : public Layer {
  public:
   Linear(const Making& making, std::int64_t in, std::int64_t out, bool has_bias = true);
+
+  // Over the tensors of another, which it takes the place of.
+  Linear(const Making& making, const Linear& other);
 
   virtual at::Tensor forward(const at::Tensor& x, Activation activation = Activation::None);
 
@@ -130,6 +137,23 @@ class LayerNorm : public Layer {
   double eps_;
 };
 
+// x / sqrt(mean(x^2) + eps) * weight over the last dimension (Zhang and Sennrich 2019), computed in
+// float32 and brought to x's type before the weight, as in transformers.
+class RmsNorm : public Layer {
+ public:
+  RmsNorm(const Making& making, std::int64_t width, double eps);
+
+  at::Tensor forward(const at::Tensor& x) const;
+
+  // x + delta (x where that is undefined), and its normalisation.
+  AddNormed forward_sum(const at::Tensor& x, const at::Tensor& delta) const;
+
+  at::Tensor weight;
+
+ private:
+  double eps_;
+};
+
 // Rows of a table, by number.
 class Embedding : public Layer {
  public:
@@ -151,6 +175,8 @@ class Dropout : public Layer {
  private:
   double probability_;
 };
+
+at::Tensor activated(const at::Tensor& x, Activation activation);
 
 // torch.nn's initial values for the weights of Linear and convolutions.
 void init_like_torch(at::Tensor& weight, at::Tensor& bias);

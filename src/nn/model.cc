@@ -1,12 +1,30 @@
 #include "nn/model.h"
 
+#include <fmt/format.h>
+
 #include "nn/converter.h"
+#include "nn/internal/llama.h"
 #include "nn/internal/network.h"
+#include "nn/internal/shape.h"
 #include "nn/internal/weight_names.h"
+#include "nn/pretrained.h"
 #include "nn/script_model.h"
 
 namespace kedge::nn {
 namespace {
+
+Result<std::unique_ptr<Model>> make_pretrained(const Path& path, const Signature& signature,
+                                               const Making& making) {
+  const LlamaShape shape = KEDGE_TRY(read_pretrained_shape(path));
+  KEDGE_TRY(require_tokens(path.string(), signature));
+  if (signature.context > shape.context) {
+    return fail(ErrorKind::Usage,
+                fmt::format("samples have {} tokens, but {} was made for at most {}",
+                            signature.context, path.string(), shape.context),
+                "lower data.context");
+  }
+  return make_llama(shape, making);
+}
 
 Result<void> convert_layers(const config::ModelConfig& config, Model& model) {
   auto* network = dynamic_cast<Network*>(&model);
@@ -25,11 +43,18 @@ Result<void> convert_layers(const config::ModelConfig& config, Model& model) {
 }  // namespace
 
 Result<std::unique_ptr<Model>> make_model(const config::ModelConfig& config,
-                                          const Signature& signature, const Making& making) {
-  if (!config.file.empty()) {
+                                          const Signature& signature, const Making& given) {
+  Making making = given;
+  // Frozen weights are not added up over steps: the low precision that they are used in is enough.
+  if (config.lora.is_on() && making.context->precision == config::Precision::Bf16) {
+    making.type = at::kBFloat16;
+  }
+  if (!config.file.empty() && !is_pretrained(config.file)) {
     return load_script_model(config.file, signature);
   }
-  auto model = KEDGE_TRY(Models::make("model", config.name, config, signature, making));
+  auto model =
+      KEDGE_TRY(config.file.empty() ? Models::make("model", config.name, config, signature, making)
+                                    : make_pretrained(config.file, signature, making));
   KEDGE_TRY(convert_layers(config, *model));
   return model;
 }

@@ -28,6 +28,8 @@ using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 struct Flow {
   at::Tensor x;
   at::Tensor delta = {};
+  // Of tokens in their texts, for models that rotate by them: int64 [T] or [B, T].
+  at::Tensor positions = {};
 };
 
 // A piece of a model that can be computed, kept, moved and recomputed by itself.
@@ -71,6 +73,10 @@ class Model {
   // better is one block.
   virtual std::vector<Block> blocks();
 
+  // In training only what goes between blocks is kept for the backward pass, which computes the
+  // rest again. False: the model has no blocks for that. Blocks may draw no random numbers then.
+  virtual bool recompute_blocks() { return false; }
+
   // Names as in the PyTorch original, so that its weights load. Shared tensors are listed once.
   virtual NamedTensors parameters() const = 0;
   virtual NamedTensors buffers() const = 0;
@@ -92,7 +98,7 @@ class Model {
 using Models = Registry<Model, config::ModelConfig, Signature, Making>;
 
 // The model that the config names, its layers converted as the config asks (nn/converter.h), or
-// the TorchScript file it points to.
+// the model that its file holds: TorchScript, or what others trained (nn/pretrained.h).
 Result<std::unique_ptr<Model>> make_model(const config::ModelConfig& config,
                                           const Signature& signature, const Making& making = {});
 

@@ -307,6 +307,8 @@ TEST_P(EveryModel, reads_the_keys_that_it_lists_and_no_others) {
       {"layers", [](auto& config) { config.layers = 1; }},
       {"heads", [](auto& config) { config.heads = 1; }},
       {"width", [](auto& config) { config.width = 12; }},
+      {"kv_heads", [](auto& config) { config.kv_heads = 1; }},
+      {"ffn", [](auto& config) { config.ffn = 24; }},
       {"patch", [](auto& config) { config.patch = 8; }},
       {"vocab", [](auto& config) { config.vocab = 32; }},
   };
@@ -387,6 +389,9 @@ TEST(ModelCounts, are_those_of_the_originals) {
       {.model = "convnet", .signature = mnist, .parameters = 29034},
       {.model = "mnistnet", .signature = mnist, .parameters = 431080},
       {.model = "gpt2", .signature = {.context = 1024, .vocab = 50257}, .parameters = 124439808},
+      {.model = "smollm2-135m",
+       .signature = {.context = 8192, .vocab = 49152},
+       .parameters = 134515008},
   };
   for (const KnownCount& count : known) {
     config::ModelConfig config;

@@ -124,8 +124,11 @@ class OnnxExport : public testing::Test {
     return read_file(file_).value_or("");
   }
 
-  void expect_refused(Model& model, const std::string& message) {
-    const auto result = write_onnx(model, kTask, "{}", file_);
+  static constexpr Signature kTask{.height = 4, .width = 4, .channels = 1, .classes = 3};
+
+  void expect_refused(Model& model, const std::string& message,
+                      const Signature& signature = kTask) {
+    const auto result = write_onnx(model, signature, "{}", file_);
     ASSERT_FALSE(result);
     EXPECT_EQ(result.error().kind, ErrorKind::Usage);
     EXPECT_THAT(result.error().message, HasSubstr(message));
@@ -133,7 +136,6 @@ class OnnxExport : public testing::Test {
     EXPECT_FALSE(std::filesystem::exists(file_));
   }
 
-  static constexpr Signature kTask{.height = 4, .width = 4, .channels = 1, .classes = 3};
   const Path file_ =
       std::filesystem::temp_directory_path() / ("export." + std::to_string(getpid()) + ".onnx");
 };
@@ -215,6 +217,12 @@ TEST_F(OnnxExport, holds_every_model_with_its_tensors_under_their_names) {
       model = small_model(std::string(name), signature);
     }
     ASSERT_TRUE(model) << name;
+    if (dynamic_cast<Decoder*>(model.get()) != nullptr && !name.starts_with("gpt")) {
+      // Llama's family is written as folders of Hugging Face's.
+      std::filesystem::remove(file_);
+      expect_refused(*model, "aten::", signature);
+      continue;
+    }
     const std::string bytes = written(*model, signature);
     const Fields graph(Fields(bytes).one(kGraph).bytes);
     const auto stored = initializers(graph);

@@ -45,6 +45,15 @@ checkpoint::DType file_type(at::ScalarType type) {
   KEDGE_CHECK(false, "only types that files can hold are saved");
 }
 
+at::Tensor over_bytes(const checkpoint::TensorView& view, std::span<const std::uint8_t> bytes) {
+  const auto options = at::TensorOptions(scalar_type(view.type));
+  if (bytes.empty()) {
+    return torch::empty(view.shape, options);
+  }
+  // Only ever read: libtorch has no tensors over constant memory.
+  return torch::from_blob(const_cast<std::uint8_t*>(bytes.data()), view.shape, options);
+}
+
 at::Tensor to_tensor(const checkpoint::TensorView& view) {
   at::Tensor tensor = torch::empty(view.shape, scalar_type(view.type));
   KEDGE_CHECK(tensor.nbytes() == view.bytes.size(), "a view's bytes fit its shape");

@@ -14,6 +14,7 @@
 
 #include "nn/internal/shape.h"
 #include "nn/internal/weight_names.h"
+#include "nn/lora.h"
 #include "nn/tensor_view.h"
 
 namespace kedge::nn {
@@ -43,7 +44,7 @@ struct Copy {
 class Plan {
  public:
   Plan(const Model& model, const checkpoint::TensorFile& file, std::string file_name)
-      : names_(model.names()), file_name_(std::move(file_name)) {
+      : names_(model.names()), file_(file), file_name_(std::move(file_name)) {
     targets_ = model.parameters();
     const NamedTensors buffers = model.buffers();
     targets_.insert(targets_.end(), buffers.begin(), buffers.end());
@@ -79,7 +80,8 @@ class Plan {
         report_.new_head.push_back(name);
       } else if (const auto found = sources_.find(name); found != sources_.end()) {
         copies.push_back(KEDGE_TRY(plan_copy(name, tensor, *found->second)));
-      } else if (!name.ends_with("num_batches_tracked")) {  // absent before PyTorch 0.4.1
+      } else if (!name.ends_with("num_batches_tracked") &&  // absent before PyTorch 0.4.1
+                 !is_adapter_name(name)) {
         missing.push_back(name);
       }
     }
@@ -154,10 +156,11 @@ class Plan {
     return copy;
   }
 
-  static void copy_all(const std::vector<Copy>& copies) {
+  void copy_all(const std::vector<Copy>& copies) const {
     const torch::NoGradGuard no_grad;
+    std::vector<std::uint8_t> room;
     for (const Copy& copy : copies) {
-      at::Tensor source = to_tensor(*copy.source);
+      at::Tensor source = over_bytes(*copy.source, file_.bytes_of(*copy.source, room));
       if (copy.is_transposed) {
         source = source.t();
       }
@@ -169,6 +172,7 @@ class Plan {
   }
 
   const WeightNames& names_;
+  const checkpoint::TensorFile& file_;
   std::string file_name_;
   NamedTensors targets_;
   std::map<std::string, const TensorView*> sources_;  // by model name
@@ -219,6 +223,23 @@ std::int64_t freeze_all_but_head(Model& model) {
   return count;
 }
 
+namespace {
+
+Result<void> freeze_all_but_adapters(const Model& model) {
+  bool has_adapters = false;
+  for (const auto& [name, tensor] : model.parameters()) {
+    tensor.requires_grad_(is_adapter_name(name));
+    has_adapters |= is_adapter_name(name);
+  }
+  if (!has_adapters) {
+    return fail(ErrorKind::Usage, "model.lora: no linear layer of this model is a target",
+                "name them in model.lora.targets: q_proj, v_proj, ...");
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<WeightsReport> apply_weights(Model& model, const config::ModelConfig& config) {
   if (config.finetune && config.weights.empty()) {
     return fail(ErrorKind::Usage, "model.finetune is true, but model.weights names no file",
@@ -228,6 +249,12 @@ Result<WeightsReport> apply_weights(Model& model, const config::ModelConfig& con
   WeightsReport report;
   if (!config.weights.empty()) {
     report = KEDGE_TRY(load_weights(model, config.weights));
+  }
+  if (!config.lora.adapter.empty()) {
+    KEDGE_TRY(load_adapter(model, config.lora.adapter));
+  }
+  if (config.lora.is_on()) {
+    KEDGE_TRY(freeze_all_but_adapters(model));
   }
   if (config.finetune) {
     freeze_all_but_head(model);

@@ -10,39 +10,13 @@ import json
 import math
 import sys
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 import torchvision
 from torch import nn
+from values import noise, numbers, weight_value
 
 FIRST_GRADIENTS = 4
-
-
-def mix64(x):
-    """SplitMix64's finaliser, as mix64() of core/random.h."""
-    x = x + np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
-
-
-def noise(stream, shape):
-    """Float32 values in [-1, 1): element i of a stream is a pure function of (stream, i)."""
-    with np.errstate(over="ignore"):
-        key = mix64(np.array([stream], dtype=np.uint64))
-        bits = mix64(key + np.arange(math.prod(shape), dtype=np.uint64))
-    unit = (bits >> np.uint64(40)).astype(np.float32) / np.float32(1 << 24)
-    return torch.from_numpy(unit * 2 - 1).reshape(shape)
-
-
-def weight_value(name, stream, shape):
-    values = noise(stream, shape)
-    if len(shape) >= 2:
-        return values * np.float32(math.sqrt(3.0 / (math.prod(shape) / shape[0])))
-    if name.endswith("weight") or name.endswith("running_var"):
-        return 1 + values * np.float32(0.1)
-    return values * np.float32(0.1)
 
 
 def fill(module):
@@ -270,10 +244,6 @@ class Vit(nn.Module):
         for block in self.blocks:
             x = block(x)
         return self.head(self.norm(x)[:, 0])
-
-
-def numbers(tensor):
-    return [float(f"{v:.9g}") for v in tensor.detach().flatten().double().tolist()]
 
 
 def model_case(name, module, config, task, is_precise=False):

@@ -6,6 +6,8 @@
 
 #include <torch/types.h>
 
+#include "nn/internal/recompute.h"
+
 namespace kedge::nn {
 
 void Network::add_block(std::string name, std::vector<std::string> prefixes,
@@ -16,9 +18,17 @@ void Network::add_block(std::string name, std::vector<std::string> prefixes,
 at::Tensor Network::run_blocks(const at::Tensor& input) const {
   Flow flow{.x = input};
   for (const Piece& piece : pieces_) {
-    flow = piece.forward(std::move(flow));
+    const bool is_inner = &piece != &pieces_.front() && &piece != &pieces_.back();
+    flow = recomputes_ && is_training() && is_inner ? recomputed(piece.forward, flow)
+                                                    : piece.forward(std::move(flow));
   }
   return flow.x;
+}
+
+// The first makes what the others keep, and of the last the scores are wanted at once.
+bool Network::recompute_blocks() {
+  recomputes_ = pieces_.size() > 2;
+  return recomputes_;
 }
 
 std::vector<Block> Network::blocks() {

@@ -30,6 +30,8 @@ class Network : public Layer, public Model {
 
   void set_training(bool is_training) override { set_mode(is_training); }
 
+  bool recompute_blocks() override;
+
   void to(at::Device device) override;
   void to(at::ScalarType type) override;
   void allocate(at::Device device) override;
@@ -59,6 +61,7 @@ class Network : public Layer, public Model {
 
   WeightNames names_;
   std::vector<Piece> pieces_;
+  bool recomputes_ = false;
 };
 
 // [B, T, H D] as [B, H, T, D].

@@ -13,6 +13,8 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
+#include "nn/decoder.h"
+#include "nn/internal/cached_attention.h"
 #include "nn/internal/network.h"
 #include "nn/internal/shape.h"
 
@@ -36,6 +38,14 @@ class GptAttention : public Layer {
     add_linear("c_attn", c_attn_, shape.width, 3 * shape.width);
     add_linear("c_proj", c_proj_, shape.width, shape.width);
     dropout_ = add_layer("resid_dropout", std::make_shared<Dropout>(making, shape.dropout));
+  }
+
+  at::Tensor decode(const at::Tensor& x_BTC, const DecodePlace& place, KvCache::Layer& layer) {
+    const std::vector<at::Tensor> qkv = c_attn_->forward_thirds(x_BTC);
+    const at::Tensor y_BHTD =
+        attend_cached(split_heads(qkv[0], shape_.heads), split_heads(qkv[1], shape_.heads),
+                      split_heads(qkv[2], shape_.heads), place, layer);
+    return c_proj_->forward(y_BHTD.transpose(1, 2).flatten(2));
   }
 
   at::Tensor forward(const at::Tensor& x_BTC) {
@@ -82,12 +92,21 @@ class GptBlock : public Layer {
   }
 
   Flow forward(const Flow& flow) {
-    const AddNormed first = ln_1_->forward_sum(flow.x, flow.delta);
-    const AddNormed second = ln_2_->forward_sum(first.sum, attn_->forward(first.normed));
-    return {.x = second.sum, .delta = mlp_->forward(second.normed)};
+    return through(flow, [&](const at::Tensor& x) { return attn_->forward(x); });
+  }
+
+  Flow decode(const Flow& flow, const DecodePlace& place, KvCache::Layer& layer) {
+    return through(flow, [&](const at::Tensor& x) { return attn_->decode(x, place, layer); });
   }
 
  private:
+  template <typename Attend>
+  Flow through(const Flow& flow, const Attend& attend) {
+    const AddNormed first = ln_1_->forward_sum(flow.x, flow.delta);
+    const AddNormed second = ln_2_->forward_sum(first.sum, attend(first.normed));
+    return {.x = second.sum, .delta = mlp_->forward(second.normed)};
+  }
+
   std::shared_ptr<LayerNorm> ln_1_;
   std::shared_ptr<GptAttention> attn_;
   std::shared_ptr<LayerNorm> ln_2_;
@@ -104,25 +123,48 @@ const WeightNames kGptNames = {
     .repeated = {"*lm_head.weight"},
 };
 
-class Gpt : public Network {
+class Gpt : public Network, public Decoder {
  public:
-  Gpt(const Making& making, const GptShape& shape) : Network(making, kGptNames) {
+  Gpt(const Making& making, const GptShape& shape) : Network(making, kGptNames), shape_(shape) {
     wte_ = add_layer("wte", std::make_shared<Embedding>(making, shape.vocab, shape.width));
     wpe_ = add_layer("wpe", std::make_shared<Embedding>(making, shape.context, shape.width));
     dropout_ = add_layer("drop", std::make_shared<Dropout>(making, shape.dropout));
     add_block("stem", {"wte.", "wpe."}, [this](const Flow& flow) { return embed(flow.x); });
     for (std::int64_t i = 0; i < shape.layers; ++i) {
       const std::string name = fmt::format("h.{}", i);
-      add_block_layer(name, std::make_shared<GptBlock>(making, shape));
+      layers_.push_back(std::make_shared<GptBlock>(making, shape));
+      add_block_layer(name, layers_.back());
     }
     ln_f_ = add_layer("ln_f", std::make_shared<LayerNorm>(making, shape.width));
-    add_block("head", {"ln_f.", "wte."}, [this](const Flow& flow) -> Flow {
-      return {torch::linear(ln_f_->forward_sum(flow.x, flow.delta).normed, wte_->weight)};
-    });
+    add_block("head", {"ln_f.", "wte."},
+              [this](const Flow& flow) -> Flow { return {scores_of(flow)}; });
     init_weights(shape.layers);
   }
 
+  KvCache make_cache(std::int64_t batch, std::int64_t room) const override {
+    return KvCache::make(batch, room, shape_.layers, shape_.heads, shape_.width / shape_.heads,
+                         wte_->weight.options().requires_grad(false));
+  }
+
+  at::Tensor decode(const at::Tensor& tokens_BT, const at::Tensor& counts_B,
+                    KvCache& cache) override {
+    const DecodePlace place(tokens_BT, counts_B, cache);
+    const at::Tensor positions_BT = place.positions_BT.clamp_max(shape_.context - 1);
+    Flow flow{.x = wte_->forward(tokens_BT) + wpe_->forward(positions_BT)};
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      flow = layers_[i]->decode(flow, place, cache.layers[i]);
+    }
+    cache.lengths_B.add_(counts_B);
+    return scores_of({.x = place.last_of(flow.x), .delta = place.last_of(flow.delta)});
+  }
+
+  std::int64_t longest() const override { return shape_.context; }
+
  private:
+  at::Tensor scores_of(const Flow& flow) const {
+    return torch::linear(ln_f_->forward_sum(flow.x, flow.delta).normed, wte_->weight);
+  }
+
   Flow embed(const at::Tensor& tokens_BT) {
     // 0, 1, ... T-1, counted from the input itself so that a trace takes any length.
     const at::Tensor positions_T = torch::ones_like(tokens_BT.select(0, 0)).cumsum(0).sub(1);
@@ -144,9 +186,11 @@ class Gpt : public Network {
     });
   }
 
+  GptShape shape_;
   std::shared_ptr<Embedding> wte_;
   std::shared_ptr<Embedding> wpe_;
   std::shared_ptr<Dropout> dropout_;
+  std::vector<std::shared_ptr<GptBlock>> layers_;
   std::shared_ptr<LayerNorm> ln_f_;
 };
 

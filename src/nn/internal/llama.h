@@ -1,0 +1,101 @@
+// The layers of Llama's family (models/llama.cc).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "nn/decoder.h"
+#include "nn/internal/network.h"
+#include "nn/internal/rope.h"
+#include "nn/llama_shape.h"
+
+namespace kedge::nn {
+
+struct DecodePlace;
+
+class LlamaAttention : public Layer {
+ public:
+  LlamaAttention(const Making& making, const LlamaShape& shape, std::int64_t layer,
+                 std::shared_ptr<Rope> rope);
+
+  at::Tensor forward(const at::Tensor& x_BTC, const at::Tensor& positions);
+  at::Tensor decode(const at::Tensor& x_BTC, const DecodePlace& place, KvCache::Layer& layer);
+
+ private:
+  struct Heads {
+    at::Tensor q;  // [B, H, T, D]
+    at::Tensor k;  // [B, K, T, D]
+    at::Tensor v;
+  };
+
+  Heads heads_of(const at::Tensor& x_BTC, const at::Tensor& positions);
+
+  LlamaShape shape_;
+  std::int64_t window_;
+  std::shared_ptr<Rope> rope_;
+  std::shared_ptr<Linear> q_proj_;
+  std::shared_ptr<Linear> k_proj_;
+  std::shared_ptr<Linear> v_proj_;
+  std::shared_ptr<Linear> o_proj_;
+  std::shared_ptr<RmsNorm> q_norm_;  // null where the family has none
+  std::shared_ptr<RmsNorm> k_norm_;
+};
+
+class LlamaMlp : public Layer {
+ public:
+  LlamaMlp(const Making& making, const LlamaShape& shape);
+
+  at::Tensor forward(const at::Tensor& x_BTC);
+
+ private:
+  std::shared_ptr<Linear> gate_proj_;
+  std::shared_ptr<Linear> up_proj_;
+  std::shared_ptr<Linear> down_proj_;
+};
+
+class LlamaBlock : public Layer {
+ public:
+  LlamaBlock(const Making& making, const LlamaShape& shape, std::int64_t layer,
+             const std::shared_ptr<Rope>& rope);
+
+  Flow forward(const Flow& flow);
+  Flow decode(const Flow& flow, const DecodePlace& place, KvCache::Layer& layer);
+
+ private:
+  template <typename Attend>
+  Flow through(const Flow& flow, const Attend& attend);
+
+  std::shared_ptr<RmsNorm> input_norm_;
+  std::shared_ptr<LlamaAttention> attention_;
+  std::shared_ptr<RmsNorm> mlp_norm_;
+  std::shared_ptr<LlamaMlp> mlp_;
+};
+
+class Llama : public Network, public Decoder {
+ public:
+  Llama(const Making& making, const LlamaShape& shape);
+
+  KvCache make_cache(std::int64_t batch, std::int64_t room) const override;
+  at::Tensor decode(const at::Tensor& tokens_BT, const at::Tensor& counts_B,
+                    KvCache& cache) override;
+
+  std::int64_t longest() const override { return shape_.context; }
+
+ private:
+  Flow embed(const at::Tensor& tokens_BT) const;
+  at::Tensor scores_of(const Flow& flow) const;
+  void init_weights();
+
+  LlamaShape shape_;
+  std::shared_ptr<Rope> rope_;
+  std::shared_ptr<Embedding> embed_;
+  std::vector<std::shared_ptr<LlamaBlock>> blocks_;
+  std::shared_ptr<RmsNorm> norm_;
+  std::shared_ptr<Linear> head_;  // null where it is tied
+};
+
+// On the device of the making's context, in the type that it trains in.
+Result<std::unique_ptr<Model>> make_llama(const LlamaShape& shape, const Making& making);
+
+}  // namespace kedge::nn

@@ -1,0 +1,126 @@
+#include "nn/internal/recompute.h"
+
+#include <optional>
+#include <utility>
+
+#include <ATen/autocast_mode.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/custom_function.h>
+#include <torch/types.h>
+#include <torch/utils.h>
+
+namespace kedge::nn {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// The autocast that a block was computed under: backward passes run outside.
+class AutocastAs {
+ public:
+  explicit AutocastAs(at::DeviceType device)
+      : device_(device),
+        was_on_(at::autocast::is_autocast_enabled(device)),
+        type_(at::autocast::get_autocast_dtype(device)) {}
+
+  // While it lives.
+  class Scope {
+   public:
+    explicit Scope(const AutocastAs& as) : as_(as) {
+      is_on_ = at::autocast::is_autocast_enabled(as.device_);
+      at::autocast::set_autocast_enabled(as.device_, as.was_on_);
+      at::autocast::set_autocast_dtype(as.device_, as.type_);
+      at::autocast::increment_nesting();
+    }
+
+    ~Scope() {
+      if (at::autocast::decrement_nesting() == 0) {
+        at::autocast::clear_cache();
+      }
+      at::autocast::set_autocast_enabled(as_.device_, is_on_);
+    }
+
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    const AutocastAs& as_;
+    bool is_on_;
+  };
+
+ private:
+  at::DeviceType device_;
+  bool was_on_;
+  at::ScalarType type_;
+};
+
+// What the backward pass needs of a block.
+struct Kept : torch::CustomClassHolder {
+  std::function<Flow(Flow)> forward;
+  at::Tensor positions;
+  std::optional<AutocastAs> autocast;
+};
+
+class RecomputeFunction : public torch::autograd::Function<RecomputeFunction> {
+ public:
+  // A defined delta of the result stands second.
+  static variable_list forward(AutogradContext* ctx, const at::Tensor& x,
+                               const std::optional<at::Tensor>& delta, const at::Tensor& /*anchor*/,
+                               const c10::intrusive_ptr<Kept>& kept) {
+    kept->autocast.emplace(x.device().type());
+    const Flow out = kept->forward(
+        {.x = x, .delta = delta.value_or(at::Tensor()), .positions = kept->positions});
+    ctx->saved_data["kept"] = at::IValue::make_capsule(kept);
+    ctx->save_for_backward({x, delta.value_or(at::Tensor())});
+    ctx->set_materialize_grads(false);
+    return out.delta.defined() ? variable_list{out.x, out.delta} : variable_list{out.x};
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& gradients) {
+    const auto kept = c10::static_intrusive_pointer_cast<Kept>(ctx->saved_data["kept"].toCapsule());
+    const variable_list saved = ctx->get_saved_variables();
+    const auto leaf = [](const at::Tensor& tensor) {
+      return tensor.defined() ? tensor.detach().requires_grad_() : tensor;
+    };
+    const Flow in{.x = leaf(saved[0]), .delta = leaf(saved[1]), .positions = kept->positions};
+    Flow out;
+    {
+      const AutocastAs::Scope autocast(*kept->autocast);
+      const torch::AutoGradMode with_gradients(true);
+      out = kept->forward(in);
+    }
+    variable_list roots;
+    variable_list upstream;
+    const auto add = [&](const at::Tensor& root, std::size_t i) {
+      if (root.defined() && i < gradients.size() && gradients[i].defined()) {
+        roots.push_back(root);
+        upstream.push_back(gradients[i]);
+      }
+    };
+    add(out.x, 0);
+    add(out.delta, 1);
+    torch::autograd::backward(roots, upstream);
+    return {in.x.grad(), in.delta.defined() ? in.delta.grad() : at::Tensor(), {}, {}};
+  }
+};
+
+}  // namespace
+
+Flow recomputed(const std::function<Flow(Flow)>& forward, const Flow& flow) {
+  if (!torch::GradMode::is_enabled()) {
+    return forward(flow);
+  }
+  const auto kept = c10::make_intrusive<Kept>();
+  kept->forward = forward;
+  kept->positions = flow.positions;
+  // Gives the result a gradient where nothing that goes in has one: in the first blocks of a model
+  // whose embedding is frozen.
+  const at::Tensor anchor =
+      torch::empty({0}, flow.x.options().dtype(at::kFloat).requires_grad(true));
+  const variable_list out = RecomputeFunction::apply(
+      flow.x, flow.delta.defined() ? std::optional(flow.delta) : std::nullopt, anchor, kept);
+  return {
+      .x = out[0], .delta = out.size() > 1 ? out[1] : at::Tensor(), .positions = flow.positions};
+}
+
+}  // namespace kedge::nn

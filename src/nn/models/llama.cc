@@ -1,0 +1,278 @@
+// Llama (Touvron et al. 2023) and its family: pre-norm decoder blocks with RMSNorm, rotary
+// positions, keys and values that several heads share, and a gated MLP. Names and numerics are
+// those of transformers, so that its folders load.
+// Shapes: B sequences, T tokens, C width, H heads, K key/value heads, D width of a head.
+#include "nn/internal/llama.h"
+
+#include <numeric>
+#include <utility>
+
+#include <fmt/format.h>
+#include <torch/nn/init.h>
+#include <torch/types.h>
+#include <torch/utils.h>
+
+#include "nn/internal/cached_attention.h"
+#include "nn/internal/shape.h"
+
+namespace kedge::nn {
+namespace {
+
+constexpr double kLlamaInitStd = 0.02;
+
+// Within the last `window` tokens: bool [T, T].
+at::Tensor window_mask(std::int64_t length, std::int64_t window, at::Device device) {
+  const at::Tensor all = torch::ones({length, length}, at::TensorOptions(at::kBool).device(device));
+  return all.tril().logical_and(all.triu(1 - window));
+}
+
+}  // namespace
+
+LlamaAttention::LlamaAttention(const Making& making, const LlamaShape& shape, std::int64_t layer,
+                               std::shared_ptr<Rope> rope)
+    : Layer(making), shape_(shape), window_(shape.window_of(layer)), rope_(std::move(rope)) {
+  const std::int64_t kv_width = shape.kv_heads * shape.head_width;
+  add_linear("q_proj", q_proj_, shape.width, shape.heads * shape.head_width, shape.qkv_bias);
+  add_linear("k_proj", k_proj_, shape.width, kv_width, shape.qkv_bias);
+  add_linear("v_proj", v_proj_, shape.width, kv_width, shape.qkv_bias);
+  add_linear("o_proj", o_proj_, shape.heads * shape.head_width, shape.width, shape.output_bias);
+  if (shape.qk_norm) {
+    q_norm_ =
+        add_layer("q_norm", std::make_shared<RmsNorm>(making, shape.head_width, shape.norm_eps));
+    k_norm_ =
+        add_layer("k_norm", std::make_shared<RmsNorm>(making, shape.head_width, shape.norm_eps));
+  }
+}
+
+LlamaAttention::Heads LlamaAttention::heads_of(const at::Tensor& x_BTC,
+                                               const at::Tensor& positions) {
+  const auto heads = [&](const std::shared_ptr<Linear>& linear,
+                         const std::shared_ptr<RmsNorm>& norm) {
+    const at::Tensor x_BTHD = linear->forward(x_BTC).unflatten(-1, {-1, shape_.head_width});
+    return (norm == nullptr ? x_BTHD : norm->forward(x_BTHD)).transpose(1, 2);
+  };
+  return {.q = rope_->turn(heads(q_proj_, q_norm_), positions, shape_.context),
+          .k = rope_->turn(heads(k_proj_, k_norm_), positions, shape_.context),
+          .v = heads(v_proj_, nullptr)};
+}
+
+at::Tensor LlamaAttention::forward(const at::Tensor& x_BTC, const at::Tensor& positions) {
+  const Heads heads = heads_of(x_BTC, positions);
+  const bool is_cut = window_ > 0 && x_BTC.size(1) > window_;
+  const std::optional<at::Tensor> mask =
+      is_cut ? std::optional(window_mask(x_BTC.size(1), window_, x_BTC.device())) : std::nullopt;
+  const at::Tensor y_BHTD = torch::scaled_dot_product_attention(
+      heads.q, heads.k, heads.v, mask, 0.0, /*is_causal=*/!is_cut, std::nullopt,
+      /*enable_gqa=*/shape_.kv_heads != shape_.heads);
+  return o_proj_->forward(y_BHTD.transpose(1, 2).flatten(2));
+}
+
+at::Tensor LlamaAttention::decode(const at::Tensor& x_BTC, const DecodePlace& place,
+                                  KvCache::Layer& layer) {
+  const Heads heads = heads_of(x_BTC, place.positions_BT);
+  const at::Tensor y_BHTD = attend_cached(heads.q, heads.k, heads.v, place, layer, window_);
+  return o_proj_->forward(y_BHTD.transpose(1, 2).flatten(2));
+}
+
+LlamaMlp::LlamaMlp(const Making& making, const LlamaShape& shape) : Layer(making) {
+  add_linear("gate_proj", gate_proj_, shape.width, shape.ffn, shape.mlp_bias);
+  add_linear("up_proj", up_proj_, shape.width, shape.ffn, shape.mlp_bias);
+  add_linear("down_proj", down_proj_, shape.ffn, shape.width, shape.mlp_bias);
+}
+
+at::Tensor LlamaMlp::forward(const at::Tensor& x_BTC) {
+  return down_proj_->forward(torch::silu(gate_proj_->forward(x_BTC)) * up_proj_->forward(x_BTC));
+}
+
+LlamaBlock::LlamaBlock(const Making& making, const LlamaShape& shape, std::int64_t layer,
+                       const std::shared_ptr<Rope>& rope)
+    : Layer(making) {
+  const auto norm = [&] { return std::make_shared<RmsNorm>(making, shape.width, shape.norm_eps); };
+  input_norm_ = add_layer("input_layernorm", norm());
+  attention_ = add_layer("self_attn", std::make_shared<LlamaAttention>(making, shape, layer, rope));
+  mlp_norm_ = add_layer("post_attention_layernorm", norm());
+  mlp_ = add_layer("mlp", std::make_shared<LlamaMlp>(making, shape));
+}
+
+Flow LlamaBlock::forward(const Flow& flow) {
+  return through(flow, [&](const at::Tensor& x) { return attention_->forward(x, flow.positions); });
+}
+
+Flow LlamaBlock::decode(const Flow& flow, const DecodePlace& place, KvCache::Layer& layer) {
+  return through(flow, [&](const at::Tensor& x) { return attention_->decode(x, place, layer); });
+}
+
+template <typename Attend>
+Flow LlamaBlock::through(const Flow& flow, const Attend& attend) {
+  const AddNormed first = input_norm_->forward_sum(flow.x, flow.delta);
+  const AddNormed second = mlp_norm_->forward_sum(first.sum, attend(first.normed));
+  return {.x = second.sum, .delta = mlp_->forward(second.normed), .positions = flow.positions};
+}
+
+// A tied head may be written twice.
+Llama::Llama(const Making& making, const LlamaShape& shape)
+    : Network(making, {.head = shape.is_tied ? "model.embed_tokens." : "lm_head.",
+                       .tables = {"model.embed_tokens.*"},
+                       .repeated = {"lm_head.weight", "*rotary_emb.inv_freq"}}),
+      shape_(shape),
+      rope_(std::make_shared<Rope>(shape)) {
+  embed_ = add_layer("model.embed_tokens",
+                     std::make_shared<Embedding>(making, shape.vocab, shape.width));
+  add_block("stem", {"model.embed_tokens."}, [this](const Flow& flow) { return embed(flow.x); });
+  for (std::int64_t i = 0; i < shape.layers; ++i) {
+    blocks_.push_back(std::make_shared<LlamaBlock>(making, shape, i, rope_));
+    add_block_layer(fmt::format("model.layers.{}", i), blocks_.back());
+  }
+  norm_ = add_layer("model.norm", std::make_shared<RmsNorm>(making, shape.width, shape.norm_eps));
+  if (!shape.is_tied) {
+    add_linear("lm_head", head_, shape.width, shape.vocab, /*has_bias=*/false);
+  }
+  add_block("head", {"model.norm.", shape.is_tied ? "model.embed_tokens." : "lm_head."},
+            [this](const Flow& flow) -> Flow { return {scores_of(flow)}; });
+  init_weights();
+}
+
+Flow Llama::embed(const at::Tensor& tokens_BT) const {
+  // 0, 1, ... T-1, counted from the input itself so that a trace takes any length.
+  const at::Tensor positions_T = torch::ones_like(tokens_BT.select(0, 0)).cumsum(0).sub(1);
+  return {.x = embed_->forward(tokens_BT), .delta = {}, .positions = positions_T};
+}
+
+at::Tensor Llama::scores_of(const Flow& flow) const {
+  const at::Tensor normed = norm_->forward_sum(flow.x, flow.delta).normed;
+  return head_ == nullptr ? torch::linear(normed, embed_->weight) : head_->forward(normed);
+}
+
+void Llama::init_weights() {
+  const torch::NoGradGuard no_grad;
+  each_layer([&](const std::string&, Layer& layer) {
+    if (auto* embedding = dynamic_cast<Embedding*>(&layer)) {
+      torch::nn::init::normal_(embedding->weight, 0, kLlamaInitStd);
+    } else if (auto* linear = dynamic_cast<Linear*>(&layer)) {
+      torch::nn::init::normal_(linear->weight, 0, kLlamaInitStd);
+      if (linear->bias.defined()) {
+        torch::nn::init::zeros_(linear->bias);
+      }
+    }
+  });
+}
+
+KvCache Llama::make_cache(std::int64_t batch, std::int64_t room) const {
+  const at::Tensor& like = embed_->weight;
+  return KvCache::make(batch, room, shape_.layers, shape_.kv_heads, shape_.head_width,
+                       like.options().requires_grad(false));
+}
+
+at::Tensor Llama::decode(const at::Tensor& tokens_BT, const at::Tensor& counts_B, KvCache& cache) {
+  const DecodePlace place(tokens_BT, counts_B, cache);
+  Flow flow{.x = embed_->forward(tokens_BT)};
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    flow = blocks_[i]->decode(flow, place, cache.layers[i]);
+  }
+  cache.lengths_B.add_(counts_B);
+  flow.x = place.last_of(flow.x);
+  flow.delta = place.last_of(flow.delta);
+  return scores_of(flow);
+}
+
+namespace {
+
+// A model that fills a device is made on it, in the type that it trains in.
+Making on_device(const Making& making) {
+  Making there = making;
+  there.device = making.context->device;
+  if (making.context->precision == config::Precision::Bf16Pure) {
+    there.type = at::kBFloat16;
+  } else if (making.context->precision == config::Precision::Fp64) {
+    there.type = at::kDouble;
+  }
+  return there;
+}
+
+Models::Entry llama_entry(std::string_view name, LlamaShape own, std::string_view summary) {
+  return {name,
+          summary,
+          [=](const config::ModelConfig& config, const Signature& signature,
+              const Making& making) -> Result<std::unique_ptr<Model>> {
+            KEDGE_TRY(require_tokens(name, signature));
+            LlamaShape shape = own;
+            shape.layers = config.layers.value_or(own.layers);
+            shape.width = config.width.value_or(own.width);
+            shape.ffn = config.ffn.value_or(own.ffn);
+            if (config.heads) {
+              KEDGE_TRY(require_heads_divide(name, shape.width, *config.heads));
+              shape.heads = *config.heads;
+              shape.head_width = shape.width / shape.heads;
+              shape.kv_heads = std::gcd(own.kv_heads, shape.heads);
+            }
+            shape.kv_heads = config.kv_heads.value_or(shape.kv_heads);
+            if (shape.heads % shape.kv_heads != 0) {
+              return fail(ErrorKind::Usage,
+                          fmt::format("{}: {} heads cannot share model.kv_heads {} evenly", name,
+                                      shape.heads, shape.kv_heads));
+            }
+            if (shape.head_width % 2 != 0) {
+              return fail(ErrorKind::Usage,
+                          fmt::format("{}: heads of width {} cannot be rotated in pairs", name,
+                                      shape.head_width),
+                          "choose model.width and model.heads so that each head is of even width");
+            }
+            shape.vocab = signature.vocab;
+            shape.context = signature.context;
+            return make_llama(shape, making);
+          },
+          {"layers", "heads", "width", "kv_heads", "ffn", "vocab"}};
+}
+
+const Models::Add kAddLlama(llama_entry("llama",
+                                        {.layers = 6,
+                                         .width = 192,
+                                         .heads = 6,
+                                         .kv_heads = 2,
+                                         .head_width = 32,
+                                         .ffn = 512,
+                                         .is_tied = true},
+                                        "Llama layout, 6 layers of width 192 with 6 heads on 2 "
+                                        "key/value heads"));
+const Models::Add kAddSmolLm(llama_entry("smollm2-135m",
+                                         {.layers = 30,
+                                          .width = 576,
+                                          .heads = 9,
+                                          .kv_heads = 3,
+                                          .head_width = 64,
+                                          .ffn = 1536,
+                                          .rope_base = 100000,
+                                          .is_tied = true},
+                                         "SmolLM2-135M's layout (134.5 M parameters with 49152 "
+                                         "tokens)"));
+const Models::Add kAddLlama1b(
+    llama_entry("llama-1b",
+                {.layers = 16,
+                 .width = 2048,
+                 .heads = 32,
+                 .kv_heads = 8,
+                 .head_width = 64,
+                 .ffn = 8192,
+                 .rope_base = 500000,
+                 .rope = {.type = "llama3", .factor = 32},
+                 .is_tied = true},
+                "Llama 3.2 1B's layout (1.24 G parameters with 128256 tokens)"));
+const Models::Add kAddLlama8b(
+    llama_entry("llama-8b",
+                {.layers = 32,
+                 .width = 4096,
+                 .heads = 32,
+                 .kv_heads = 8,
+                 .head_width = 128,
+                 .ffn = 14336,
+                 .rope_base = 500000,
+                 .rope = {.type = "llama3", .factor = 8}},
+                "Llama 3.1 8B's layout (8.03 G parameters with 128256 tokens)"));
+
+}  // namespace
+
+Result<std::unique_ptr<Model>> make_llama(const LlamaShape& shape, const Making& making) {
+  return std::make_unique<Llama>(on_device(making), shape);
+}
+
+}  // namespace kedge::nn
