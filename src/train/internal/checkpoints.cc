@@ -154,7 +154,7 @@ Result<void> Checkpoints::start_saver(const checkpoint::Folders& folders) {
 
 // The model's frozen parameters as a part of their own, where checkpoints link to them.
 std::vector<StateTensors> Checkpoints::set_frozen_apart(std::vector<StateTensors> state) const {
-  if (!parts_.config.checkpoint.link_frozen) {
+  if (!parts_.config.checkpoint.link_frozen && !parts_.config.model.lora.is_on()) {
     return state;
   }
   const auto model = std::ranges::find(state, "model", &StateTensors::name);

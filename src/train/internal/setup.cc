@@ -14,6 +14,7 @@
 #include "device/precision.h"
 #include "kernels/fused.h"
 #include "kernels/jpeg.h"
+#include "nn/pretrained.h"
 #include "nn/script_model.h"
 #include "nn/weights.h"
 #include "nn/whitening.h"
@@ -52,13 +53,24 @@ Result<std::unique_ptr<nn::Model>> make_trained_model(const config::Config& conf
     nn::warn_if_traced_in_eval(*model, config.model.file);
   }
   config::ModelConfig start = config.model;
-  if (!start.weights.empty() && std::filesystem::is_directory(start.weights)) {
+  if (start.weights.empty() && !start.file.empty() && nn::is_pretrained(start.file)) {
+    if (nn::has_weights(start.file)) {
+      start.weights = start.file;
+    } else if (setup.group->is_first()) {
+      warn("{} has no weights: training begins with random ones", start.file);
+    }
+  }
+  if (std::filesystem::is_directory(start.weights) && !nn::is_pretrained(start.weights)) {
     start.weights = weights_of(KEDGE_TRY(find_checkpoint(start.weights))).string();
   }
   const auto report = KEDGE_TRY(nn::apply_weights(*model, start));
-  if (!config.model.weights.empty()) {
+  if (!start.weights.empty()) {
     say("weights: {} tensors from {}{}", report.loaded, start.weights,
         report.new_head.empty() ? "" : fmt::format("; the head {} is new", model->names().head));
+  }
+  if (config.train.recompute && !model->recompute_blocks()) {
+    return fail(ErrorKind::Usage, "train.recompute: this model is not made of blocks",
+                "leave train.recompute out");
   }
   model->to(setup.context->device);
   if (setup.context->precision == config::Precision::Bf16Pure) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <torch/types.h>
 
+#include "nn/pretrained.h"
 #include "train/task.h"
 
 namespace kedge::train {
@@ -34,7 +35,7 @@ class LanguageModelling : public Task {
     const data::DatasetInfo& info = dataset.info();
     const nn::Signature signature{
         .context = data::find_field(info.fields, data::kTokens)->shape.front() - 1,
-        .vocab = config.model.vocab.value_or(info.vocab)};
+        .vocab = KEDGE_TRY(nn::find_vocab(config.model)).value_or(info.vocab)};
     if (signature.vocab < info.vocab) {
       return fail(ErrorKind::Usage,
                   fmt::format("model.vocab is {}, but the data has tokens up to {}",
