@@ -17,6 +17,7 @@ constexpr auto kVerbs = std::to_array<Verb>({
     {"train", "train a model from a config", run_train_ranks},
     {"eval", "measure a trained model", nullptr},
     {"predict", "use a trained model on images or text", nullptr},
+    {"generate", "text from a language model", nullptr},
     {"export", "write a trained model for other programs", nullptr},
     {"ensemble", "use the best models of a sweep together, and measure that", run_ensemble},
     {"run", "run any program and keep what it prints and how it ends", run_run},

@@ -38,6 +38,33 @@ const VerbHelp* find_torch_help(std::string_view verb) {
                 .flags = {{"--output", "FILE", "a .csv or .jsonl file; default: CSV on stdout"},
                           {"--top-k", "K", "classes per row (5)"},
                           {"--batch", "N", "items per batch (100)"}}}},
+      {"generate",
+       VerbHelp{
+           .usage = "kedge generate MODEL [PROMPT] [key=value ...]",
+           .text =
+               "Goes on with a text. MODEL is a folder of Hugging Face's, a .gguf file, a run or "
+               "a\n"
+               "checkpoint folder; without PROMPT the text is read from standard input. A file "
+               "of\n"
+               "prompts is answered record by record: the same command again goes on where it "
+               "stopped.\n"
+               "Special tokens in a prompt count as such.",
+           .flags = {{"--max-tokens", "N", "new tokens at most (256)"},
+                     {"--temperature", "T",
+                      "how freely to choose among likely tokens; 0: always the likeliest (0)"},
+                     {"--top-k", "K", "only among the K likeliest"},
+                     {"--top-p", "P", "only among the likeliest that together have probability P"},
+                     {"--min-p", "P", "only those at least P times as likely as the likeliest"},
+                     {"--repetition-penalty", "X",
+                      "make tokens that were there before less likely"},
+                     {"--seed", "N", "of the choice (0)"},
+                     {"--stop", "TEXT", "end an answer before this text; may be repeated"},
+                     {"--input", "FILE", "prompts: .jsonl with \"prompt\", or one a line"},
+                     {"--output", "FILE", "answers of --input, a record a line"},
+                     {"--batch", "N", "prompts of --input at once (8)"},
+                     {"--tokenizer", "FILE", "a tokenizer.json; default: the model's own"},
+                     {"--adapter", "DIR", "LoRA adapters in a folder of PEFT's, merged first"},
+                     kJsonFlag}}},
       {"export",
        VerbHelp{
            .usage = "kedge export MODEL OUTPUT",

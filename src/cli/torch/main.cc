@@ -27,6 +27,7 @@ constexpr auto kVerbs = std::to_array<Verb>({
     {"eval", run_eval},
     {"ensemble", run_ensemble},
     {"predict", run_predict},
+    {"generate", run_generate},
     {"export", run_export},
     {"verify-resume", run_verify_resume},
     {"ckpt", run_ckpt_estimate},

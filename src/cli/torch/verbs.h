@@ -23,6 +23,7 @@ Result<void> run_train(const Invocation& invocation);
 Result<void> run_eval(const Invocation& invocation);
 Result<void> run_ensemble(const Invocation& invocation);
 Result<void> run_predict(const Invocation& invocation);
+Result<void> run_generate(const Invocation& invocation);
 Result<void> run_export(const Invocation& invocation);
 Result<void> run_verify_resume(const Invocation& invocation);
 Result<void> run_ckpt_estimate(const Invocation& invocation);
