@@ -54,6 +54,30 @@ struct LinearStep {
   Activation activation = Activation::None;
 };
 
+// What low-rank adapters add to the columns of one layer: scale * (x a^T) b^T. Undefined: none.
+struct Adapter {
+  at::Tensor a = {};  // [rank, in]
+  at::Tensor b = {};  // [out, rank]
+  double scale = 1;
+};
+
+// Turns the leading columns of a product, heads side by side, by rotary positions (nn/rope.h).
+struct Rotation {
+  std::int64_t columns = 0;  // 0: none
+  at::Tensor cosines = {};   // float [positions, half the width of a head]
+  at::Tensor sines = {};
+  at::Tensor positions = {};  // int64, of x's rows; where there are fewer, the same again
+};
+
+// Several layers on one input: x weight^T + bias + adapter of each, rotated.
+struct JoinedLinearStep {
+  at::Tensor x = {};
+  std::vector<at::Tensor> weights = {};
+  std::vector<at::Tensor> biases = {};  // as many, undefined where a layer has none
+  std::vector<Adapter> adapters = {};   // as many, or empty
+  Rotation rotation = {};
+};
+
 // The mean cross-entropy of rows of scores; rows with a negative target count for nothing.
 struct CrossEntropyStep {
   at::Tensor scores;   // [rows, classes]
@@ -77,9 +101,14 @@ class FusedOps {
   virtual at::Tensor norm(const NormStep& step) = 0;
   virtual at::Tensor max_pool(const at::Tensor& x) = 0;  // of fields of 2 x 2
   virtual AddNormed add_norm(const AddNormStep& step) = 0;
+  // The same with x / sqrt(mean(x^2) + eps) * weight; there is no bias.
+  virtual AddNormed add_rms_norm(const AddNormStep& step) = 0;
   virtual at::Tensor linear(const LinearStep& step) = 0;
   // Its columns in three equal parts.
   virtual std::vector<at::Tensor> linear_thirds(const LinearStep& step) = 0;
+  virtual std::vector<at::Tensor> joined_linear(const JoinedLinearStep& step) = 0;
+  // silu(gate) * up.
+  virtual at::Tensor gated(const at::Tensor& gate, const at::Tensor& up) = 0;
   virtual at::Tensor cross_entropy(const CrossEntropyStep& step) = 0;
 
   // sums [4] += loss * N, N, rows whose label has the highest score, rows where it is among the

@@ -6,9 +6,12 @@
 
 #include "kernels/cross_entropy.h"
 #include "kernels/internal/batch_norm.h"
+#include "kernels/internal/gated.h"
+#include "kernels/internal/joined_linear.h"
 #include "kernels/internal/layer_norm.h"
 #include "kernels/internal/linear.h"
 #include "kernels/internal/max_pool.h"
+#include "kernels/internal/rms_norm.h"
 #include "kernels/internal/whiten.h"
 #include "nn/whitening.h"
 
@@ -18,13 +21,17 @@ namespace {
 class CudaOps : public device::FusedOps, public nn::WhitenOps {
  public:
   CudaOps(at::DeviceType device, NormKernels norm, MaxPoolKernels max_pool, WhitenKernels whiten,
-          LayerNormKernels layer_norm, LinearKernels linear, CrossEntropyKernels entropy)
+          LayerNormKernels layer_norm, RmsNormKernels rms_norm, LinearKernels linear,
+          JoinedLinearKernels joined, GatedKernels gated, CrossEntropyKernels entropy)
       : device_(device),
         norm_(std::move(norm)),
         max_pool_(std::move(max_pool)),
         whiten_(std::move(whiten)),
         layer_norm_(std::move(layer_norm)),
+        rms_norm_(std::move(rms_norm)),
         linear_(std::move(linear)),
+        joined_(std::move(joined)),
+        gated_(std::move(gated)),
         entropy_(std::move(entropy)) {}
 
   at::Tensor norm(const device::NormStep& step) override {
@@ -46,6 +53,20 @@ class CudaOps : public device::FusedOps, public nn::WhitenOps {
   device::AddNormed add_norm(const device::AddNormStep& step) override {
     return is_here(step.x) && can_add_norm(step) ? kernels::add_norm(layer_norm_, step)
                                                  : device::AddNormed();
+  }
+
+  device::AddNormed add_rms_norm(const device::AddNormStep& step) override {
+    return is_here(step.x) && can_add_rms_norm(step) ? kernels::add_rms_norm(rms_norm_, step)
+                                                     : device::AddNormed();
+  }
+
+  std::vector<at::Tensor> joined_linear(const device::JoinedLinearStep& step) override {
+    return is_here(step.x) && can_join_linears(step) ? kernels::joined_linear(joined_, step)
+                                                     : std::vector<at::Tensor>();
+  }
+
+  at::Tensor gated(const at::Tensor& gate, const at::Tensor& up) override {
+    return is_here(gate) && can_gate(gate, up) ? kernels::gated(gated_, gate, up) : at::Tensor();
   }
 
   at::Tensor linear(const device::LinearStep& step) override {
@@ -78,7 +99,10 @@ class CudaOps : public device::FusedOps, public nn::WhitenOps {
   MaxPoolKernels max_pool_;
   WhitenKernels whiten_;
   LayerNormKernels layer_norm_;
+  RmsNormKernels rms_norm_;
   LinearKernels linear_;
+  JoinedLinearKernels joined_;
+  GatedKernels gated_;
   CrossEntropyKernels entropy_;
 };
 
@@ -88,11 +112,12 @@ Result<device::FusedOps*> fused_ops(device::Plugin& plugin) {
   // Never freed: graphs and autograd nodes may outlive everything else at exit.
   static CudaOps* compiled = nullptr;
   if (compiled == nullptr) {
-    compiled = new CudaOps(plugin.device(), KEDGE_TRY(make_norm_kernels(plugin)),
-                           KEDGE_TRY(make_max_pool_kernels(plugin)),
-                           KEDGE_TRY(make_whiten_kernels(plugin)), LayerNormKernels(plugin),
-                           KEDGE_TRY(make_linear_kernels(plugin)),
-                           KEDGE_TRY(make_cross_entropy_kernels(plugin)));
+    compiled = new CudaOps(
+        plugin.device(), KEDGE_TRY(make_norm_kernels(plugin)),
+        KEDGE_TRY(make_max_pool_kernels(plugin)), KEDGE_TRY(make_whiten_kernels(plugin)),
+        LayerNormKernels(plugin), RmsNormKernels(plugin), KEDGE_TRY(make_linear_kernels(plugin)),
+        KEDGE_TRY(make_joined_linear_kernels(plugin)), KEDGE_TRY(make_gated_kernels(plugin)),
+        KEDGE_TRY(make_cross_entropy_kernels(plugin)));
   }
   return compiled;
 }

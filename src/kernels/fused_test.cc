@@ -366,5 +366,190 @@ TEST_F(FusedKernels, add_norm_is_what_the_plain_operations_give) {
   }
 }
 
+TEST_F(FusedKernels, add_rms_norm_is_what_the_plain_operations_give) {
+  for (const auto& [rows, width, has_delta, type] : {std::tuple{100L, 576L, true, at::kBFloat16},
+                                                     {33L, 2048L, true, at::kFloat},
+                                                     {8L, 64L, false, at::kFloat},
+                                                     {5L, 4096L, false, at::kBFloat16}}) {
+    const auto make = [&] {
+      return torch::randn({rows, width}, floats()).to(type).set_requires_grad(true);
+    };
+    const at::Tensor x = make();
+    const at::Tensor delta =
+        has_delta ? torch::randn({rows, width}, floats()).to(at::kBFloat16).set_requires_grad(true)
+                  : at::Tensor();
+    const at::Tensor weight = torch::rand({width}, floats()).to(type).set_requires_grad(true);
+    const device::AddNormed got =
+        ops_->add_rms_norm({.x = x, .delta = delta, .weight = weight, .bias = {}, .eps = 1e-5});
+    ASSERT_TRUE(got.normed.defined());
+    const at::Tensor up1 = torch::randn({rows, width}, floats());
+    const at::Tensor up2 = torch::randn({rows, width}, floats());
+    ((got.sum * up1).sum() + (got.normed * up2).sum()).backward();
+
+    const at::Tensor x2 = as_float_leaf(x);
+    const at::Tensor delta2 = has_delta ? as_float_leaf(delta) : at::Tensor();
+    const at::Tensor weight2 = as_float_leaf(weight);
+    const at::Tensor sum2 = has_delta ? x2 + delta2 : x2;
+    const at::Tensor normed2 =
+        sum2 * torch::rsqrt(sum2.pow(2).mean(-1, /*keepdim=*/true) + 1e-5) * weight2;
+    ((sum2 * up1).sum() + (normed2 * up2).sum()).backward();
+    expect_near(got.sum, sum2, "sum");
+    expect_near(got.normed, normed2, "normed");
+    expect_near(x.grad(), x2.grad(), "dx");
+    expect_near(weight.grad(), weight2.grad(), "dweight");
+    if (has_delta) {
+      expect_near(delta.grad(), delta2.grad(), "ddelta");
+    }
+  }
+}
+
+TEST_F(FusedKernels, a_frozen_rms_norm_passes_its_gradient_on) {
+  const at::Tensor x = torch::randn({9, 96}, floats()).to(at::kBFloat16).set_requires_grad(true);
+  const at::Tensor weight = torch::rand({96}, floats()).to(at::kBFloat16);
+  ops_->add_rms_norm({.x = x, .delta = {}, .weight = weight, .bias = {}}).normed.sum().backward();
+  EXPECT_TRUE(x.grad().defined());
+  EXPECT_FALSE(weight.grad().defined());
+}
+
+TEST_F(FusedKernels, gated_is_silu_of_the_gate_times_the_rest) {
+  for (const bool is_joined : {true, false}) {
+    const at::Tensor both =
+        torch::randn({3, 7, 2 * 40}, floats()).to(at::kBFloat16).set_requires_grad(true);
+    const auto halves = both.chunk(2, -1);
+    const at::Tensor gate = is_joined ? halves[0] : halves[0].contiguous();
+    const at::Tensor up = is_joined ? halves[1] : halves[1].contiguous();
+    const at::Tensor y = ops_->gated(gate, up);
+    ASSERT_TRUE(y.defined());
+    const at::Tensor upstream = torch::randn_like(y);
+    y.backward(upstream);
+    const at::Tensor both2 = as_float_leaf(both);
+    const auto halves2 = both2.chunk(2, -1);
+    const at::Tensor y2 = torch::silu(halves2[0]) * halves2[1];
+    y2.backward(upstream.to(at::kFloat));
+    expect_near(y, y2, "y");
+    expect_near(both.grad(), both2.grad(), "dgate and dup");
+  }
+}
+
+struct JoinedCase {
+  bool has_bias, has_adapters, is_rotated, is_frozen, lie_together;
+};
+
+class JoinedLinears : public FusedKernels, public ::testing::WithParamInterface<JoinedCase> {
+ protected:
+  static constexpr std::int64_t kIn = 64;
+  static constexpr std::int64_t kHead = 32;
+
+  // The same for both, in float32 for the second.
+  struct Operands {
+    at::Tensor x;
+    std::vector<at::Tensor> weights, biases, a, b;
+  };
+
+  static at::Tensor leaf(const at::Tensor& values, bool is_trained = true) {
+    return values.detach().set_requires_grad(is_trained);
+  }
+
+  static Operands make(const JoinedCase& c) {
+    Operands made;
+    made.x = leaf(torch::randn({2, 5, kIn}, floats()).to(at::kBFloat16));
+    const at::Tensor whole = torch::randn({kHead * 6, kIn}, floats()).to(at::kBFloat16) * 0.1;
+    std::int64_t begin = 0;
+    for (const std::int64_t width : {4 * kHead, kHead, kHead}) {
+      const at::Tensor rows = whole.narrow(0, begin, width);
+      made.weights.push_back(leaf(c.lie_together ? rows : rows.clone(), !c.is_frozen));
+      made.biases.push_back(
+          c.has_bias ? leaf(torch::randn({width}, floats()).to(at::kBFloat16), !c.is_frozen)
+                     : at::Tensor());
+      // The middle one has no adapter.
+      const bool has_adapter = c.has_adapters && begin != 4 * kHead;
+      made.a.push_back(has_adapter ? leaf(torch::randn({8, kIn}, floats()) * 0.1) : at::Tensor());
+      made.b.push_back(has_adapter ? leaf(torch::randn({width, 8}, floats())) : at::Tensor());
+      begin += width;
+    }
+    return made;
+  }
+
+  static std::vector<at::Tensor> all_of(const Operands& operands) {
+    std::vector<at::Tensor> all = {operands.x};
+    for (const auto* list : {&operands.weights, &operands.biases, &operands.a, &operands.b}) {
+      all.insert(all.end(), list->begin(), list->end());
+    }
+    return all;
+  }
+};
+
+TEST_P(JoinedLinears, are_what_the_plain_operations_give) {
+  const JoinedCase& c = GetParam();
+  const Operands operands = make(c);
+  const at::Tensor angles = torch::rand({9, kHead / 2}, floats()) * 6;
+  device::JoinedLinearStep step{
+      .x = operands.x, .weights = operands.weights, .biases = operands.biases};
+  if (c.has_adapters) {
+    for (std::size_t i = 0; i < 3; ++i) {
+      step.adapters.push_back({.a = operands.a[i], .b = operands.b[i], .scale = 0.5});
+    }
+  }
+  const at::Tensor positions = torch::tensor({3, 1, 4, 8, 5}, floats().dtype(at::kLong));
+  if (c.is_rotated) {
+    step.rotation = {.columns = 5 * kHead,
+                     .cosines = angles.cos(),
+                     .sines = angles.sin(),
+                     .positions = positions};
+  }
+  const std::vector<at::Tensor> parts = ops_->joined_linear(step);
+  ASSERT_EQ(parts.size(), 3);
+
+  Operands operands2;
+  operands2.x = as_float_leaf(operands.x);
+  at::Tensor loss = torch::zeros({}, floats());
+  at::Tensor loss2 = torch::zeros({}, floats());
+  for (std::size_t i = 0; i < 3; ++i) {
+    const auto copy = [&](const at::Tensor& from, std::vector<at::Tensor>& to) {
+      to.push_back(from.defined() ? leaf(from.to(at::kFloat), from.requires_grad()) : from);
+      return to.back();
+    };
+    at::Tensor y = torch::linear(operands2.x, copy(operands.weights[i], operands2.weights),
+                                 copy(operands.biases[i], operands2.biases));
+    const at::Tensor a = copy(operands.a[i], operands2.a);
+    const at::Tensor b = copy(operands.b[i], operands2.b);
+    if (a.defined()) {
+      y = y + torch::linear(torch::linear(operands2.x, a), b) * 0.5;
+    }
+    if (c.is_rotated && i < 2) {
+      const auto halves = y.unflatten(-1, {-1, kHead}).chunk(2, -1);
+      const at::Tensor cosines = angles.cos().index_select(0, positions).unsqueeze(1);
+      const at::Tensor sines = angles.sin().index_select(0, positions).unsqueeze(1);
+      y = torch::cat(
+              {halves[0] * cosines - halves[1] * sines, halves[1] * cosines + halves[0] * sines},
+              -1)
+              .flatten(-2);
+    }
+    expect_near(parts[i], y, "part");
+    const at::Tensor upstream = torch::randn(y.sizes(), floats());
+    loss = loss + (parts[i].to(at::kFloat) * upstream).sum();
+    loss2 = loss2 + (y * upstream).sum();
+  }
+  loss.backward();
+  loss2.backward();
+  const std::vector<at::Tensor> got = all_of(operands);
+  const std::vector<at::Tensor> wanted = all_of(operands2);
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    if (got[i].defined()) {
+      ASSERT_EQ(got[i].grad().defined(), wanted[i].grad().defined()) << i;
+      if (got[i].grad().defined()) {
+        expect_near(got[i].grad(), wanted[i].grad(), "gradient", 2e-2);
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, JoinedLinears,
+                         ::testing::Values(JoinedCase{false, false, true, false, true},
+                                           JoinedCase{true, false, true, false, false},
+                                           JoinedCase{true, false, false, false, true},
+                                           JoinedCase{false, true, true, true, true},
+                                           JoinedCase{true, true, false, true, false}));
+
 }  // namespace
 }  // namespace kedge::kernels
