@@ -1,5 +1,6 @@
 #include "nn/layers.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <torch/nn/init.h>
@@ -94,8 +95,85 @@ Linear::Linear(const Making& making, const Linear& other) : Layer(making) {
   }
 }
 
-// For sequences: libtorch would add their bias in a step of its own.
+namespace {
+
+// Empty: the context cannot.
+std::vector<at::Tensor> forward_fused(const std::vector<Linear*>& linears, const at::Tensor& x,
+                                      const device::Rotation& rotation) {
+  device::FusedOps* fused = linears.front()->making().context->fused;
+  if (fused == nullptr) {
+    return {};
+  }
+  device::JoinedLinearStep step{.x = x, .rotation = rotation};
+  for (const Linear* linear : linears) {
+    const auto adapter = linear->adapter();
+    if (!adapter) {
+      return {};
+    }
+    step.weights.push_back(linear->weight);
+    step.biases.push_back(linear->bias);
+    step.adapters.push_back(*adapter);
+  }
+  return fused->joined_linear(step);
+}
+
+}  // namespace
+
+Joined forward_joined(const std::vector<Linear*>& linears, const at::Tensor& x,
+                      const device::Rotation& rotation) {
+  Joined joined{.parts = forward_fused(linears, x, rotation)};
+  joined.is_rotated = !joined.parts.empty() && rotation.columns > 0;
+  if (joined.parts.empty()) {
+    for (Linear* linear : linears) {
+      joined.parts.push_back(linear->forward(x));
+    }
+  }
+  return joined;
+}
+
+at::Tensor gated(const device::Context& context, const at::Tensor& gate, const at::Tensor& up) {
+  if (context.fused != nullptr) {
+    at::Tensor y = context.fused->gated(gate, up);
+    if (y.defined()) {
+      return y;
+    }
+  }
+  return torch::silu(gate) * up;
+}
+
+void Layer::lay_joined_together() {
+  for (const auto& linears : joined_) {
+    std::vector<at::Tensor> weights;
+    for (const auto* linear : linears) {
+      weights.push_back((*linear)->weight.detach());
+    }
+    const auto is_alike = [&](const at::Tensor& weight) {
+      return weight.scalar_type() == weights.front().scalar_type() && !weight.is_meta();
+    };
+    if (context().fused != nullptr && std::ranges::all_of(weights, is_alike)) {
+      const at::Tensor together = torch::cat(weights);
+      std::int64_t begin = 0;
+      for (const auto* linear : linears) {
+        at::Tensor& weight = (*linear)->weight;
+        weight.set_data(together.narrow(0, begin, weight.size(0)));
+        begin += weight.size(0);
+      }
+    }
+  }
+  for (const Inner& inner : layers_) {
+    inner.layer->lay_joined_together();
+  }
+}
+
+// For sequences: libtorch would add their bias in a step of its own, and have the gradient of a
+// float32 weight in bfloat16 first.
 at::Tensor Linear::forward(const at::Tensor& x, Activation activation) {
+  if (!bias.defined() && activation == Activation::None && is_training()) {
+    const std::vector<at::Tensor> parts = forward_fused({this}, x, {});
+    if (!parts.empty()) {
+      return parts.front();
+    }
+  }
   if (context().fused != nullptr && is_training() && x.dim() > 2) {
     const at::Tensor y =
         context().fused->linear({.x = x, .weight = weight, .bias = bias, .activation = activation});
@@ -144,6 +222,13 @@ RmsNorm::RmsNorm(const Making& making, std::int64_t width, double eps) : Layer(m
 }
 
 at::Tensor RmsNorm::forward(const at::Tensor& x) const {
+  if (context().fused != nullptr) {
+    const AddNormed fused = context().fused->add_rms_norm(
+        {.x = x.contiguous(), .delta = {}, .weight = weight, .bias = {}, .eps = eps_});
+    if (fused.normed.defined()) {
+      return fused.normed;
+    }
+  }
   const at::ScalarType wide = x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
   const at::Tensor exact = x.to(wide);
   const at::Tensor normal = exact * torch::rsqrt(exact.pow(2).mean(-1, /*keepdim=*/true) + eps_);
@@ -151,6 +236,13 @@ at::Tensor RmsNorm::forward(const at::Tensor& x) const {
 }
 
 AddNormed RmsNorm::forward_sum(const at::Tensor& x, const at::Tensor& delta) const {
+  if (context().fused != nullptr) {
+    AddNormed fused = context().fused->add_rms_norm(
+        {.x = x, .delta = delta, .weight = weight, .bias = {}, .eps = eps_});
+    if (fused.normed.defined()) {
+      return fused;
+    }
+  }
   const at::Tensor sum = delta.defined() ? x + delta : x;
   return {.sum = sum, .normed = forward(sum)};
 }

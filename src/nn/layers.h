@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -79,10 +80,19 @@ class Layer {
   void add_linear(std::string name, std::shared_ptr<Linear>& slot, std::int64_t in,
                   std::int64_t out, bool has_bias = true);
 
+  // These are asked together, by forward_joined().
+  void add_joined(std::vector<std::shared_ptr<Linear>*> linears) {
+    joined_.push_back(std::move(linears));
+  }
+
   // Of a float tensor that is about to be made.
   at::TensorOptions options() const;
 
   const device::Context& context() const { return *making_.context; }
+
+  // Where fused operations are used, the weights of layers that are asked together move side by
+  // side, so that they are one matrix. For whoever has just given the tensors their memory.
+  void lay_joined_together();
 
  private:
   struct TensorSlot {
@@ -101,6 +111,7 @@ class Layer {
   bool is_training_ = true;
   std::vector<TensorSlot> tensors_;
   std::vector<Inner> layers_;
+  std::vector<std::vector<std::shared_ptr<Linear>*>> joined_;
 };
 
 // activation(x weight^T + bias), with torch.nn.Linear's initial weights.
@@ -116,9 +127,26 @@ class Linear : public Layer {
   // The result's columns in three equal parts, as attention wants them.
   virtual std::vector<at::Tensor> forward_thirds(const at::Tensor& x);
 
+  // What is added to the product; nothing: a layer that is more than that (dropout in its adapter,
+  // say) and must be asked alone.
+  virtual std::optional<device::Adapter> adapter() const { return device::Adapter(); }
+
   at::Tensor weight;  // [out, in]
   at::Tensor bias;    // [out], or undefined
 };
+
+// What several layers give for one input.
+struct Joined {
+  std::vector<at::Tensor> parts;  // of each layer
+  bool is_rotated = false;
+};
+
+// As one product where the context can do that, turned by `rotation`; else one after the other.
+Joined forward_joined(const std::vector<Linear*>& linears, const at::Tensor& x,
+                      const device::Rotation& rotation = {});
+
+// silu(gate) * up.
+at::Tensor gated(const device::Context& context, const at::Tensor& gate, const at::Tensor& up);
 
 // torch.nn.LayerNorm over the last dimension.
 class LayerNorm : public Layer {

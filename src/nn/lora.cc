@@ -128,8 +128,22 @@ at::Tensor LoraLinear::adapted(const at::Tensor& x) const {
   return torch::linear(torch::linear(kept, a_), b_) * shape_.scale;
 }
 
+std::optional<device::Adapter> LoraLinear::adapter() const {
+  if (shape_.dropout > 0 && is_training()) {
+    return std::nullopt;
+  }
+  return device::Adapter{.a = a_, .b = b_, .scale = shape_.scale};
+}
+
 at::Tensor LoraLinear::forward(const at::Tensor& x, Activation activation) {
-  const at::Tensor y = Linear::forward(x);
+  if (context().fused != nullptr && adapter()) {
+    const std::vector<at::Tensor> parts = context().fused->joined_linear(
+        {.x = x, .weights = {weight}, .biases = {bias}, .adapters = {*adapter()}});
+    if (!parts.empty()) {
+      return activated(parts.front(), activation);
+    }
+  }
+  const at::Tensor y = torch::linear(x, weight, bias);
   return activated(y + adapted(x).to(y.scalar_type()), activation);
 }
 

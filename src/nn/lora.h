@@ -25,6 +25,7 @@ class LoraLinear : public Linear {
 
   at::Tensor forward(const at::Tensor& x, Activation activation = Activation::None) override;
   std::vector<at::Tensor> forward_thirds(const at::Tensor& x) override;
+  std::optional<device::Adapter> adapter() const override;
 
   // What the adapter adds to the weight, in float32: [out, in].
   at::Tensor difference() const;

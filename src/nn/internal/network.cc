@@ -49,11 +49,13 @@ void Network::to(at::Device device) {
   each_tensor([&](const std::string&, at::Tensor& tensor, bool) {
     tensor.set_data(tensor.detach().to(device));
   });
+  lay_joined_together();
 }
 
 void Network::to(at::ScalarType type) {
   convert_floats(parameters(), type);
   convert_floats(buffers(), type);
+  lay_joined_together();
 }
 
 void Network::allocate(at::Device device) {
@@ -61,6 +63,7 @@ void Network::allocate(at::Device device) {
     tensor = at::empty_like(tensor.detach(), at::TensorOptions(device))
                  .set_requires_grad(tensor.requires_grad());
   });
+  lay_joined_together();
 }
 
 NamedTensors Network::tensors(bool parameters) const {

@@ -35,6 +35,7 @@ LlamaAttention::LlamaAttention(const Making& making, const LlamaShape& shape, st
   add_linear("q_proj", q_proj_, shape.width, shape.heads * shape.head_width, shape.qkv_bias);
   add_linear("k_proj", k_proj_, shape.width, kv_width, shape.qkv_bias);
   add_linear("v_proj", v_proj_, shape.width, kv_width, shape.qkv_bias);
+  add_joined({&q_proj_, &k_proj_, &v_proj_});
   add_linear("o_proj", o_proj_, shape.heads * shape.head_width, shape.width, shape.output_bias);
   if (shape.qk_norm) {
     q_norm_ =
@@ -46,14 +47,22 @@ LlamaAttention::LlamaAttention(const Making& making, const LlamaShape& shape, st
 
 LlamaAttention::Heads LlamaAttention::heads_of(const at::Tensor& x_BTC,
                                                const at::Tensor& positions) {
-  const auto heads = [&](const std::shared_ptr<Linear>& linear,
-                         const std::shared_ptr<RmsNorm>& norm) {
-    const at::Tensor x_BTHD = linear->forward(x_BTC).unflatten(-1, {-1, shape_.head_width});
-    return (norm == nullptr ? x_BTHD : norm->forward(x_BTHD)).transpose(1, 2);
+  device::Rotation rotation;
+  if (q_norm_ == nullptr && context().fused != nullptr) {
+    const Rope::Table& table = rope_->table(shape_.context, x_BTC);
+    rotation = {.columns = (shape_.heads + shape_.kv_heads) * shape_.head_width,
+                .cosines = table.cosines,
+                .sines = table.sines,
+                .positions = positions.contiguous()};
+  }
+  const Joined qkv = forward_joined({q_proj_.get(), k_proj_.get(), v_proj_.get()}, x_BTC, rotation);
+  const auto heads = [&](std::size_t part, const std::shared_ptr<RmsNorm>& norm) {
+    const at::Tensor x_BTHD = qkv.parts[part].unflatten(-1, {-1, shape_.head_width});
+    const at::Tensor x_BHTD = (norm == nullptr ? x_BTHD : norm->forward(x_BTHD)).transpose(1, 2);
+    const bool is_turned = qkv.is_rotated || part == 2;
+    return is_turned ? x_BHTD : rope_->turn(x_BHTD, positions, shape_.context);
   };
-  return {.q = rope_->turn(heads(q_proj_, q_norm_), positions, shape_.context),
-          .k = rope_->turn(heads(k_proj_, k_norm_), positions, shape_.context),
-          .v = heads(v_proj_, nullptr)};
+  return {.q = heads(0, q_norm_), .k = heads(1, k_norm_), .v = heads(2, nullptr)};
 }
 
 at::Tensor LlamaAttention::forward(const at::Tensor& x_BTC, const at::Tensor& positions) {
@@ -77,11 +86,13 @@ at::Tensor LlamaAttention::decode(const at::Tensor& x_BTC, const DecodePlace& pl
 LlamaMlp::LlamaMlp(const Making& making, const LlamaShape& shape) : Layer(making) {
   add_linear("gate_proj", gate_proj_, shape.width, shape.ffn, shape.mlp_bias);
   add_linear("up_proj", up_proj_, shape.width, shape.ffn, shape.mlp_bias);
+  add_joined({&gate_proj_, &up_proj_});
   add_linear("down_proj", down_proj_, shape.ffn, shape.width, shape.mlp_bias);
 }
 
 at::Tensor LlamaMlp::forward(const at::Tensor& x_BTC) {
-  return down_proj_->forward(torch::silu(gate_proj_->forward(x_BTC)) * up_proj_->forward(x_BTC));
+  const Joined both = forward_joined({gate_proj_.get(), up_proj_.get()}, x_BTC);
+  return down_proj_->forward(gated(context(), both.parts[0], both.parts[1]));
 }
 
 LlamaBlock::LlamaBlock(const Making& making, const LlamaShape& shape, std::int64_t layer,
