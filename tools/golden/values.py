@@ -1,4 +1,4 @@
-"""What golden generators share: values that a counter-based hash makes, and how they are written."""
+"""What golden generators share: values that a counter-based hash makes, how they are written."""
 
 import math
 
