@@ -20,6 +20,10 @@ inline constexpr std::string_view kLabel = "label";    // I64 []: Dataset::label
 inline constexpr std::string_view kTokens = "tokens";  // I32 [context + 1]
 // U8, one value a target: 0 where it counts for nothing in the loss.
 inline constexpr std::string_view kLossMask = "loss_mask";
+// I32 [context], one value an input token: which document of the sample it belongs to, 0, 1, 2 ...
+// in order, each a stretch of its own. Padding at the end is one further document. Positions begin
+// anew and attention ends where the number changes.
+inline constexpr std::string_view kDocuments = "documents";
 
 // Placement: one data::Placement a sample, which says where U8 values of the field's shape are.
 enum class FieldType : std::uint8_t { U8, I32, I64, F32, Placement };
