@@ -83,6 +83,7 @@ struct CrossEntropyStep {
   at::Tensor scores;   // [rows, classes]
   at::Tensor targets;  // int64 [rows]
   double label_smoothing = 0;
+  double z_loss = 0;  // times the square of log(sum(exp(scores)))
 };
 
 // Scores that have been judged, to be counted.
@@ -110,6 +111,10 @@ class FusedOps {
   // silu(gate) * up.
   virtual at::Tensor gated(const at::Tensor& gate, const at::Tensor& up) = 0;
   virtual at::Tensor cross_entropy(const CrossEntropyStep& step) = 0;
+  // The rows' losses, not differentiable. Where `wants_gradient`, their gradients times
+  // `inverse_count` (float, zero-dimensional) take the place of the scores.
+  virtual at::Tensor judge_rows(const CrossEntropyStep& step, const at::Tensor& inverse_count,
+                                bool wants_gradient) = 0;
 
   // sums [4] += loss * N, N, rows whose label has the highest score, rows where it is among the
   // five highest (of more than five).

@@ -69,7 +69,8 @@ __device__ __forceinline__ void for_scores(const bfloat16* row, int64 classes, U
 
 // facts: per row the log-sum-exp and the loss. Rows with a target below 0 lose nothing.
 extern "C" __global__ void __launch_bounds__(256)
-rows(const bfloat16* scores, const int64* targets, int64 classes, float smoothing, float* facts) {
+rows(const bfloat16* scores, const int64* targets, int64 classes, float smoothing, float z_loss,
+     float* facts) {
   __shared__ Peak peaks[8];
   __shared__ float shared[8];
   const bfloat16* row = scores + blockIdx.x * classes;
@@ -103,7 +104,8 @@ rows(const bfloat16* scores, const int64* targets, int64 classes, float smoothin
     facts[2 * blockIdx.x] = log_sum;
     facts[2 * blockIdx.x + 1] =
         target < 0 ? 0.0f
-                   : log_sum - (1.0f - smoothing) * to_float(row[target]) - smoothing * mean_score;
+                   : log_sum - (1.0f - smoothing) * to_float(row[target]) -
+                         smoothing * mean_score + z_loss * log_sum * log_sum;
   }
 }
 
@@ -125,17 +127,20 @@ mean(const float* facts, const int64* targets, int64 count, float* result) {
   }
 }
 
+// inverse_count: one over the rows that count; upstream may be null (1), and out the scores.
 extern "C" __global__ void __launch_bounds__(256)
-gradient(const bfloat16* scores, const int64* targets, int64 classes, float smoothing,
-         const float* facts, const float* result, const float* upstream, bfloat16* out) {
+gradient(const bfloat16* scores, const int64* targets, int64 classes, float smoothing, float z_loss,
+         const float* facts, const float* inverse_count, const float* upstream, bfloat16* out) {
   const int64 start = blockIdx.x * classes;
   const int64 target = targets[blockIdx.x];
-  const float factor = target < 0 ? 0.0f : *upstream * result[1];
+  const float factor =
+      target < 0 ? 0.0f : (upstream == nullptr ? 1.0f : *upstream) * *inverse_count;
   const float log_sum = facts[2 * blockIdx.x];
+  const float slope = 1.0f + 2.0f * z_loss * log_sum;
   const float spread = smoothing / classes;
   const auto change = [&](int64 i, float score) {
     const float wanted = spread + (i == target ? 1.0f - smoothing : 0.0f);
-    return factor * (__expf(score - log_sum) - wanted);
+    return factor * (__expf(score - log_sum) * slope - wanted);
   };
   if (classes % 8 == 0) {
     for (int64 i = threadIdx.x * 8; i < classes; i += kThreads * 8) {
@@ -199,23 +204,48 @@ hits(const bfloat16* scores, const int64* labels, int64 count, int64 classes, co
 }
 )cuda";
 
+// [rows, 2]: the log-sum-exp and the loss of each.
+at::Tensor facts_of(CrossEntropyKernels& kernels, const device::CrossEntropyStep& step) {
+  const at::Tensor facts = torch::empty({step.scores.size(0), 2}, step.scores.options().dtype(at::kFloat));
+  (*kernels.rows)(
+      {.blocks = static_cast<unsigned>(step.scores.size(0)), .threads = kCrossEntropyThreads},
+      step.scores.const_data_ptr(), step.targets.const_data_ptr(), step.scores.size(1),
+      static_cast<float>(step.label_smoothing), static_cast<float>(step.z_loss),
+      facts.mutable_data_ptr());
+  return facts;
+}
+
+struct Judged {
+  const at::Tensor& facts;
+  const void* inverse_count;
+  const void* upstream;  // null: 1
+};
+
+void run_gradient(CrossEntropyKernels& kernels, const device::CrossEntropyStep& step,
+                  const Judged& judged, void* out) {
+  (*kernels.gradient)(
+      {.blocks = static_cast<unsigned>(step.scores.size(0)), .threads = kCrossEntropyThreads},
+      step.scores.const_data_ptr(), step.targets.const_data_ptr(), step.scores.size(1),
+      static_cast<float>(step.label_smoothing), static_cast<float>(step.z_loss),
+      judged.facts.const_data_ptr(), judged.inverse_count, judged.upstream, out);
+}
+
 class CrossEntropyFunction : public torch::autograd::Function<CrossEntropyFunction> {
  public:
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& scores,
-                            const at::Tensor& targets, double smoothing,
+                            const at::Tensor& targets, double smoothing, double z_loss,
                             CrossEntropyKernels* kernels) {
-    const std::int64_t count = scores.size(0);
-    const auto floats = torch::TensorOptions(torch::kFloat).device(scores.device());
-    const at::Tensor facts = torch::empty({count, 2}, floats);
-    const at::Tensor result = torch::empty({2}, floats);
-    (*kernels->rows)({.blocks = static_cast<unsigned>(count), .threads = kCrossEntropyThreads},
-                     scores.const_data_ptr(), targets.const_data_ptr(), scores.size(1),
-                     static_cast<float>(smoothing), facts.mutable_data_ptr());
-    (*kernels->mean)({.threads = 1024}, facts.const_data_ptr(), targets.const_data_ptr(), count,
-                     result.mutable_data_ptr());
+    const at::Tensor facts = facts_of(*kernels, {.scores = scores,
+                                                 .targets = targets,
+                                                 .label_smoothing = smoothing,
+                                                 .z_loss = z_loss});
+    const at::Tensor result = torch::empty({2}, facts.options());
+    (*kernels->mean)({.threads = 1024}, facts.const_data_ptr(), targets.const_data_ptr(),
+                     scores.size(0), result.mutable_data_ptr());
     ctx->save_for_backward({scores, targets, facts, result});
     ctx->saved_data["kernels"] = reinterpret_cast<std::int64_t>(kernels);
     ctx->saved_data["smoothing"] = smoothing;
+    ctx->saved_data["z_loss"] = z_loss;
     return result[0];
   }
 
@@ -225,12 +255,17 @@ class CrossEntropyFunction : public torch::autograd::Function<CrossEntropyFuncti
     const at::Tensor& scores = saved[0];
     at::Tensor out = torch::empty_like(scores);
     const at::Tensor upstream = gradients[0].to(at::kFloat);
-    (*kernels->gradient)(
-        {.blocks = static_cast<unsigned>(scores.size(0)), .threads = kCrossEntropyThreads},
-        scores.const_data_ptr(), saved[1].const_data_ptr(), scores.size(1),
-        static_cast<float>(ctx->saved_data["smoothing"].toDouble()), saved[2].const_data_ptr(),
-        saved[3].const_data_ptr(), upstream.const_data_ptr(), out.mutable_data_ptr());
-    return {out, {}, {}, {}};
+    const at::Tensor inverse_count = saved[3][1];
+    run_gradient(*kernels,
+                 {.scores = scores,
+                  .targets = saved[1],
+                  .label_smoothing = ctx->saved_data["smoothing"].toDouble(),
+                  .z_loss = ctx->saved_data["z_loss"].toDouble()},
+                 {.facts = saved[2],
+                  .inverse_count = inverse_count.const_data_ptr(),
+                  .upstream = upstream.const_data_ptr()},
+                 out.mutable_data_ptr());
+    return {out, {}, {}, {}, {}};
   }
 };
 
@@ -252,7 +287,21 @@ bool can_cross_entropy(const device::CrossEntropyStep& step) {
 }
 
 at::Tensor cross_entropy(CrossEntropyKernels& kernels, const device::CrossEntropyStep& step) {
-  return CrossEntropyFunction::apply(step.scores, step.targets, step.label_smoothing, &kernels);
+  return CrossEntropyFunction::apply(step.scores, step.targets, step.label_smoothing, step.z_loss,
+                                     &kernels);
+}
+
+at::Tensor judge_rows(CrossEntropyKernels& kernels, const device::CrossEntropyStep& step,
+                      const at::Tensor& inverse_count, bool wants_gradient) {
+  const at::Tensor facts = facts_of(kernels, step);
+  if (wants_gradient) {
+    run_gradient(kernels, step,
+                 {.facts = facts,
+                  .inverse_count = inverse_count.const_data_ptr(),
+                  .upstream = nullptr},
+                 step.scores.mutable_data_ptr());
+  }
+  return facts.select(1, 1);
 }
 
 bool can_count_hits(const device::ScoredStep& step) {

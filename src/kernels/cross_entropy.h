@@ -26,6 +26,10 @@ bool can_cross_entropy(const device::CrossEntropyStep& step);
 // Differentiable. can_cross_entropy() must have said so.
 at::Tensor cross_entropy(CrossEntropyKernels& kernels, const device::CrossEntropyStep& step);
 
+// As FusedOps::judge_rows. can_cross_entropy() must have said so.
+at::Tensor judge_rows(CrossEntropyKernels& kernels, const device::CrossEntropyStep& step,
+                      const at::Tensor& inverse_count, bool wants_gradient);
+
 // For bfloat16 scores and a float loss.
 bool can_count_hits(const device::ScoredStep& step);
 

@@ -83,6 +83,13 @@ class CudaOps : public device::FusedOps, public nn::WhitenOps {
                                                            : at::Tensor();
   }
 
+  at::Tensor judge_rows(const device::CrossEntropyStep& step, const at::Tensor& inverse_count,
+                        bool wants_gradient) override {
+    return is_here(step.scores) && can_cross_entropy(step)
+               ? kernels::judge_rows(entropy_, step, inverse_count, wants_gradient)
+               : at::Tensor();
+  }
+
   bool count_hits(const device::ScoredStep& step, at::Tensor& sums) override {
     const bool can = is_here(step.scores) && can_count_hits(step);
     if (can) {

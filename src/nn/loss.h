@@ -9,6 +9,7 @@
 #include "config/train_config.h"
 #include "core/registry.h"
 #include "device/context.h"
+#include "nn/model_input.h"
 
 namespace kedge::nn {
 
@@ -23,6 +24,12 @@ class Loss {
   // where none does. Asked from the thread that trains, inside a captured step too: it reads
   // nothing back.
   virtual at::Tensor operator()(const at::Tensor& scores, const at::Tensor& targets) const = 0;
+
+  // The same of the scores that the head's last layer would give, without having them all at once;
+  // undefined where that does not pay, or is not known for this loss.
+  virtual at::Tensor of_head(const Head& /*head*/, const at::Tensor& /*targets*/) const {
+    return {};
+  }
 };
 
 // A loss is one file in nn/losses/, registered by name. It keeps the context, which is asked for

@@ -34,7 +34,11 @@ class Strategy {
   virtual dist::ProcessGroup& data_group() = 0;
 
   // The model's scores, whoever has its parts.
-  virtual at::Tensor forward(const at::Tensor& input) = 0;
+  virtual at::Tensor forward(const nn::ModelInput& input) = 0;
+
+  // As of Model.
+  virtual bool ends_in_linear() const = 0;
+  virtual nn::Head forward_to_head(const nn::ModelInput& input) = 0;
 
   // Before the backward pass that completes the gradients of a step; without it, gradients
   // only accumulate on this rank.

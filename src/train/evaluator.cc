@@ -8,6 +8,7 @@
 #include <torch/utils.h>
 
 #include "device/precision.h"
+#include "train/scored.h"
 
 namespace kedge::train {
 namespace {
@@ -35,15 +36,15 @@ Evaluator::Evaluator(data::Loader& loader, InputMaker& make_inputs, const nn::Lo
 // The scores of the batch that was staged, counted. Asked of the device, not read back.
 at::Tensor Evaluator::measure(nn::Model& model) {
   const Inputs inputs = make_inputs_.make();
-  at::Tensor scores;
-  at::Tensor loss;
+  Scored scored;
   {
     const device::Autocast autocast(*options_.context);
-    scores = options_.forward ? options_.forward(inputs.x) : model.forward(inputs.x);
-    loss = loss_(scores, inputs.y);
+    const Task& task = *preparation_.task;
+    scored = options_.strategy != nullptr ? score(*options_.strategy, loss_, task, inputs)
+                                          : score(model, loss_, task, inputs);
   }
-  meters_->add(loss, scores, inputs);
-  return scores;
+  meters_->add(scored.loss, scored.scores, inputs);
+  return scored.scores;
 }
 
 Result<Evaluation> Evaluator::run(nn::Model& model, const std::string& prefix,

@@ -16,6 +16,7 @@
 #include "dist/process_group.h"
 #include "nn/loss.h"
 #include "nn/model.h"
+#include "parallel/strategy.h"
 #include "train/inputs.h"
 #include "train/meters.h"
 #include "train/preparation.h"
@@ -38,8 +39,8 @@ class Evaluator {
     std::int64_t prediction_count = 0;
     device::Plugin* capture_with =
         nullptr;  // captures what is done for a batch; null: nothing does
-    // The model's scores where other ranks have parts of it; empty: the model's own forward().
-    std::function<at::Tensor(const at::Tensor&)> forward = {};
+    // Asked for the scores where other ranks have parts of the model; null: the model is.
+    parallel::Strategy* strategy = nullptr;
     // Asked after each batch: a reason to give up (the result is then Interrupted, with it).
     std::function<std::optional<std::string>()> should_stop = {};
   };

@@ -65,6 +65,9 @@ class Task {
   virtual std::unique_ptr<Meters> make_meters(const nn::Signature& signature,
                                               const MeterOptions& options) const = 0;
 
+  // Whether meters and predictions look at the scores: a model with many need not hold them then.
+  virtual bool needs_scores() const { return true; }
+
   // Of validation; decides which checkpoint is best where the config names no metric.
   virtual std::string_view best_metric() const { return "val/loss"; }
 

@@ -21,7 +21,13 @@ class Replicated : public Strategy {
 
   dist::ProcessGroup& data_group() override { return world_; }
 
-  at::Tensor forward(const at::Tensor& input) override { return model_.forward(input); }
+  at::Tensor forward(const nn::ModelInput& input) override { return model_.forward(input); }
+
+  bool ends_in_linear() const override { return model_.ends_in_linear(); }
+
+  nn::Head forward_to_head(const nn::ModelInput& input) override {
+    return model_.forward_to_head(input);
+  }
 
   void start_backward() override {
     if (gradients_) {

@@ -48,8 +48,12 @@ class LanguageModelling : public Task {
   Inputs make_inputs(const InputMaker& maker) const override {
     const at::Tensor window_NT = maker.staged(data::kTokens).to(at::kLong);
     const std::int64_t context = window_NT.size(1) - 1;
-    return {.x = window_NT.slice(1, 0, context), .y = window_NT.slice(1, 1, context + 1)};
+    return {.x = window_NT.slice(1, 0, context),
+            .y = window_NT.slice(1, 1, context + 1),
+            .documents = maker.staged(data::kDocuments)};
   }
+
+  bool needs_scores() const override { return false; }
 
   std::string_view item_name() const override { return "tokens"; }
 
