@@ -62,7 +62,7 @@ Result<std::unique_ptr<Model>> make_model(const config::ModelConfig& config,
 std::vector<Block> Model::blocks() {
   return {{.name = "model",
            .parameters = parameters(),
-           .forward = [this](const Flow& flow) -> Flow { return {forward(flow.x)}; }}};
+           .forward = [this](const Flow& flow) -> Flow { return {forward({flow.x})}; }}};
 }
 
 const WeightNames& Model::names() const {

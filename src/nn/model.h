@@ -17,6 +17,7 @@
 #include "core/registry.h"
 #include "core/result.h"
 #include "nn/layers.h"
+#include "nn/model_input.h"
 #include "nn/signature.h"
 
 namespace kedge::nn {
@@ -30,6 +31,8 @@ struct Flow {
   at::Tensor delta = {};
   // Of tokens in their texts, for models that rotate by them: int64 [T] or [B, T].
   at::Tensor positions = {};
+  // Bool [B, 1, T, T], which tokens each may look at; undefined: itself and all before it.
+  at::Tensor seen = {};
 };
 
 // A piece of a model that can be computed, kept, moved and recomputed by itself.
@@ -64,11 +67,22 @@ class Model {
  public:
   virtual ~Model() = default;
 
-  // Images: float [N, C, H, W] to scores [N, classes]. Tokens: int64 [N, T] to [N, T, vocab].
-  virtual at::Tensor forward(const at::Tensor& input) = 0;
+  // Images to scores [N, classes], tokens to [N, T, vocab].
+  virtual at::Tensor forward(const ModelInput& input) = 0;
+
+  // Whether the last layer is a plain linear one, so that losses need not hold all scores at once
+  // (Loss::of_head).
+  virtual bool ends_in_linear() const { return false; }
+
+  // Everything but that last layer. ends_in_linear() must have said so.
+  virtual Head forward_to_head(const ModelInput& /*input*/) { return {}; }
+
+  // Whether it tells documents apart; one that does not must not be given any.
+  virtual bool takes_documents() const { return false; }
 
   // In the order in which they compute: in training, forward() is each of them on what the one
-  // before it gave, the first on {input}, the last one's x being the scores. They belong to the
+  // before it gave, the first on {input.x} (of tokens without documents), the last one's x being
+  // the scores. They belong to the
   // model and must not outlive it. Every parameter is in at least one. A model that does not know
   // better is one block.
   virtual std::vector<Block> blocks();

@@ -148,7 +148,7 @@ class Expression : public Model {
   explicit Expression(Forward forward, std::int64_t size = 1)
       : forward_(std::move(forward)), weight_(torch::empty({size})) {}
 
-  at::Tensor forward(const at::Tensor& input) override { return forward_(input); }
+  at::Tensor forward(const ModelInput& input) override { return forward_(input.x); }
 
   NamedTensors parameters() const override { return {{"fc.weight", weight_}}; }
 

@@ -77,8 +77,8 @@ ScriptModel::ScriptModel(const torch::jit::Module& module)
 
 ScriptModel::~ScriptModel() = default;
 
-at::Tensor ScriptModel::forward(const at::Tensor& input) {
-  return module_->forward({input}).toTensor();
+at::Tensor ScriptModel::forward(const ModelInput& input) {
+  return module_->forward({input.x}).toTensor();
 }
 
 NamedTensors ScriptModel::parameters() const {

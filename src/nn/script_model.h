@@ -19,7 +19,7 @@ class ScriptModel : public Model {
   explicit ScriptModel(const torch::jit::Module& module);
   ~ScriptModel() override;
 
-  at::Tensor forward(const at::Tensor& input) override;
+  at::Tensor forward(const ModelInput& input) override;
   NamedTensors parameters() const override;
   NamedTensors buffers() const override;
   void set_training(bool is_training) override;

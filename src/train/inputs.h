@@ -21,6 +21,7 @@
 #include "data/image.h"
 #include "data/loader.h"
 #include "kernels/place_images.h"
+#include "nn/model_input.h"
 
 namespace kedge::train {
 
@@ -32,6 +33,9 @@ struct Inputs {
   at::Tensor x;             // images: float [N, C, H, W]; tokens: int64 [N, T]
   at::Tensor y;             // int64 [N], or [N, T]; undefined for images without labels
   at::Tensor counted = {};  // targets that a mask leaves, a double; undefined: all of them
+  at::Tensor documents = {};  // nn::ModelInput's
+
+  nn::ModelInput input() const { return {x, documents}; }
 };
 
 // How images become floats; kept with the model, because inference must do the same.

@@ -19,7 +19,7 @@ class FakeModel : public nn::Model {
  public:
   explicit FakeModel(nn::NamedTensors parameters) : parameters_(std::move(parameters)) {}
 
-  at::Tensor forward(const at::Tensor& input) override { return input; }
+  at::Tensor forward(const nn::ModelInput& input) override { return input.x; }
 
   nn::NamedTensors parameters() const override { return parameters_; }
 

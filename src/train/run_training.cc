@@ -240,7 +240,7 @@ Result<void> train_in_run(const config::LoadedConfig& config, Setup& setup, trac
                            .with_confusion = config->track.confusion,
                            .prediction_count = config->track.predictions,
                            .capture_with = config->train.graph ? capture_with : nullptr,
-                           .forward = [&](const auto& x) { return setup.strategy->forward(x); },
+                           .strategy = setup.strategy.get(),
                            .should_stop = [&] { return stop.reason(checkpoints->reserve_s()); }});
   }
   Loop loop({*config, setup.preparation, step, session, learning_rate, *setup.train_loader,

@@ -29,7 +29,7 @@ class MeanOfProbabilities : public nn::Model {
  public:
   explicit MeanOfProbabilities(const std::vector<train::SavedModel>& members) : members_(members) {}
 
-  at::Tensor forward(const at::Tensor& input) override {
+  at::Tensor forward(const nn::ModelInput& input) override {
     at::Tensor sum;
     for (const train::SavedModel& member : members_) {
       const at::Tensor shares = member.model->forward(input).to(at::kFloat).softmax(-1);

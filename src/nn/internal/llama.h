@@ -19,7 +19,7 @@ class LlamaAttention : public Layer {
   LlamaAttention(const Making& making, const LlamaShape& shape, std::int64_t layer,
                  std::shared_ptr<Rope> rope);
 
-  at::Tensor forward(const at::Tensor& x_BTC, const at::Tensor& positions);
+  at::Tensor forward(const at::Tensor& x_BTC, const Flow& flow);
   at::Tensor decode(const at::Tensor& x_BTC, const DecodePlace& place, KvCache::Layer& layer);
 
  private:
@@ -82,8 +82,14 @@ class Llama : public Network, public Decoder {
 
   std::int64_t longest() const override { return shape_.context; }
 
+  bool takes_documents() const override { return true; }
+
+  bool ends_in_linear() const override;
+
  private:
-  Flow embed(const at::Tensor& tokens_BT) const;
+  Flow begin(const ModelInput& input) const override;
+  Head head_of(const Flow& flow) override;
+  Flow embed(const Flow& flow) const;
   at::Tensor scores_of(const Flow& flow) const;
   void init_weights();
 

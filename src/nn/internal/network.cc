@@ -15,14 +15,22 @@ void Network::add_block(std::string name, std::vector<std::string> prefixes,
   pieces_.push_back({std::move(name), std::move(prefixes), std::move(forward)});
 }
 
-at::Tensor Network::run_blocks(const at::Tensor& input) const {
-  Flow flow{.x = input};
-  for (const Piece& piece : pieces_) {
-    const bool is_inner = &piece != &pieces_.front() && &piece != &pieces_.back();
+Flow Network::run_until(std::size_t end, Flow flow) const {
+  for (std::size_t i = 0; i < end; ++i) {
+    const Piece& piece = pieces_[i];
+    const bool is_inner = i > 0 && i + 1 < pieces_.size();
     flow = recomputes_ && is_training() && is_inner ? recomputed(piece.forward, flow)
                                                     : piece.forward(std::move(flow));
   }
-  return flow.x;
+  return flow;
+}
+
+at::Tensor Network::run_blocks(Flow flow) const {
+  return run_until(pieces_.size(), std::move(flow)).x;
+}
+
+Head Network::forward_to_head(const ModelInput& input) {
+  return head_of(run_until(pieces_.size() - 1, begin(input)));
 }
 
 // The first makes what the others keep, and of the last the scores are wanted at once.

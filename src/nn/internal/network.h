@@ -18,7 +18,9 @@ class Network : public Layer, public Model {
  public:
   Network(const Making& making, WeightNames names) : Layer(making), names_(std::move(names)) {}
 
-  at::Tensor forward(const at::Tensor& input) override { return run_blocks(input); }
+  at::Tensor forward(const ModelInput& input) override { return run_blocks(begin(input)); }
+
+  Head forward_to_head(const ModelInput& input) override;
 
   std::vector<Block> blocks() override;
 
@@ -48,7 +50,13 @@ class Network : public Layer, public Model {
     add_block(name, {name + "."}, [layer](const Flow& flow) { return layer->forward(flow); });
   }
 
-  at::Tensor run_blocks(const at::Tensor& input) const;
+  at::Tensor run_blocks(Flow flow) const;
+
+  // What the first block gets.
+  virtual Flow begin(const ModelInput& input) const { return {.x = input.x}; }
+
+  // The last block without its last layer, of what the others gave.
+  virtual Head head_of(const Flow& /*flow*/) { return {}; }
 
  private:
   struct Piece {
@@ -58,6 +66,7 @@ class Network : public Layer, public Model {
   };
 
   NamedTensors tensors(bool parameters) const;
+  Flow run_until(std::size_t end, Flow flow) const;
 
   WeightNames names_;
   std::vector<Piece> pieces_;

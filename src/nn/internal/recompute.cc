@@ -58,6 +58,7 @@ class AutocastAs {
 struct Kept : torch::CustomClassHolder {
   std::function<Flow(Flow)> forward;
   at::Tensor positions;
+  at::Tensor seen;
   std::optional<AutocastAs> autocast;
 };
 
@@ -68,8 +69,10 @@ class RecomputeFunction : public torch::autograd::Function<RecomputeFunction> {
                                const std::optional<at::Tensor>& delta, const at::Tensor& /*anchor*/,
                                const c10::intrusive_ptr<Kept>& kept) {
     kept->autocast.emplace(x.device().type());
-    const Flow out = kept->forward(
-        {.x = x, .delta = delta.value_or(at::Tensor()), .positions = kept->positions});
+    const Flow out = kept->forward({.x = x,
+                                    .delta = delta.value_or(at::Tensor()),
+                                    .positions = kept->positions,
+                                    .seen = kept->seen});
     ctx->saved_data["kept"] = at::IValue::make_capsule(kept);
     ctx->save_for_backward({x, delta.value_or(at::Tensor())});
     ctx->set_materialize_grads(false);
@@ -82,7 +85,10 @@ class RecomputeFunction : public torch::autograd::Function<RecomputeFunction> {
     const auto leaf = [](const at::Tensor& tensor) {
       return tensor.defined() ? tensor.detach().requires_grad_() : tensor;
     };
-    const Flow in{.x = leaf(saved[0]), .delta = leaf(saved[1]), .positions = kept->positions};
+    const Flow in{.x = leaf(saved[0]),
+                  .delta = leaf(saved[1]),
+                  .positions = kept->positions,
+                  .seen = kept->seen};
     Flow out;
     {
       const AutocastAs::Scope autocast(*kept->autocast);
@@ -113,14 +119,17 @@ Flow recomputed(const std::function<Flow(Flow)>& forward, const Flow& flow) {
   const auto kept = c10::make_intrusive<Kept>();
   kept->forward = forward;
   kept->positions = flow.positions;
+  kept->seen = flow.seen;
   // Gives the result a gradient where nothing that goes in has one: in the first blocks of a model
   // whose embedding is frozen.
   const at::Tensor anchor =
       torch::empty({0}, flow.x.options().dtype(at::kFloat).requires_grad(true));
   const variable_list out = RecomputeFunction::apply(
       flow.x, flow.delta.defined() ? std::optional(flow.delta) : std::nullopt, anchor, kept);
-  return {
-      .x = out[0], .delta = out.size() > 1 ? out[1] : at::Tensor(), .positions = flow.positions};
+  return {.x = out[0],
+          .delta = out.size() > 1 ? out[1] : at::Tensor(),
+          .positions = flow.positions,
+          .seen = flow.seen};
 }
 
 }  // namespace kedge::nn

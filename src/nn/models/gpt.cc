@@ -14,6 +14,7 @@
 #include <torch/utils.h>
 
 #include "nn/decoder.h"
+#include "nn/internal/attention.h"
 #include "nn/internal/cached_attention.h"
 #include "nn/internal/network.h"
 #include "nn/internal/shape.h"
@@ -48,12 +49,12 @@ class GptAttention : public Layer {
     return c_proj_->forward(y_BHTD.transpose(1, 2).flatten(2));
   }
 
-  at::Tensor forward(const at::Tensor& x_BTC) {
+  at::Tensor forward(const at::Tensor& x_BTC, const at::Tensor& seen) {
     const std::vector<at::Tensor> qkv = c_attn_->forward_thirds(x_BTC);
-    const at::Tensor y_BHTD = torch::scaled_dot_product_attention(
-        split_heads(qkv[0], shape_.heads), split_heads(qkv[1], shape_.heads),
-        split_heads(qkv[2], shape_.heads), {}, is_training() ? shape_.dropout : 0.0,
-        /*is_causal=*/true);
+    const at::Tensor y_BHTD =
+        attend(split_heads(qkv[0], shape_.heads), split_heads(qkv[1], shape_.heads),
+               split_heads(qkv[2], shape_.heads),
+               {.seen = seen, .dropout = is_training() ? shape_.dropout : 0.0});
     return dropout_->forward(c_proj_->forward(y_BHTD.transpose(1, 2).flatten(2)));
   }
 
@@ -92,7 +93,7 @@ class GptBlock : public Layer {
   }
 
   Flow forward(const Flow& flow) {
-    return through(flow, [&](const at::Tensor& x) { return attn_->forward(x); });
+    return through(flow, [&](const at::Tensor& x) { return attn_->forward(x, flow.seen); });
   }
 
   Flow decode(const Flow& flow, const DecodePlace& place, KvCache::Layer& layer) {
@@ -104,7 +105,7 @@ class GptBlock : public Layer {
   Flow through(const Flow& flow, const Attend& attend) {
     const AddNormed first = ln_1_->forward_sum(flow.x, flow.delta);
     const AddNormed second = ln_2_->forward_sum(first.sum, attend(first.normed));
-    return {.x = second.sum, .delta = mlp_->forward(second.normed)};
+    return {.x = second.sum, .delta = mlp_->forward(second.normed), .seen = flow.seen};
   }
 
   std::shared_ptr<LayerNorm> ln_1_;
@@ -129,7 +130,7 @@ class Gpt : public Network, public Decoder {
     wte_ = add_layer("wte", std::make_shared<Embedding>(making, shape.vocab, shape.width));
     wpe_ = add_layer("wpe", std::make_shared<Embedding>(making, shape.context, shape.width));
     dropout_ = add_layer("drop", std::make_shared<Dropout>(making, shape.dropout));
-    add_block("stem", {"wte.", "wpe."}, [this](const Flow& flow) { return embed(flow.x); });
+    add_block("stem", {"wte.", "wpe."}, [this](const Flow& flow) { return embed(flow); });
     for (std::int64_t i = 0; i < shape.layers; ++i) {
       const std::string name = fmt::format("h.{}", i);
       layers_.push_back(std::make_shared<GptBlock>(making, shape));
@@ -160,15 +161,35 @@ class Gpt : public Network, public Decoder {
 
   std::int64_t longest() const override { return shape_.context; }
 
+  bool takes_documents() const override { return true; }
+
+  bool ends_in_linear() const override { return true; }
+
  private:
   at::Tensor scores_of(const Flow& flow) const {
     return torch::linear(ln_f_->forward_sum(flow.x, flow.delta).normed, wte_->weight);
   }
 
-  Flow embed(const at::Tensor& tokens_BT) {
+  Flow begin(const ModelInput& input) const override {
+    Flow flow{.x = input.x};
+    if (input.documents.defined()) {
+      flow.positions = document_positions(input.documents);
+      flow.seen = seen_in_documents(input.documents);
+    }
+    return flow;
+  }
+
+  Head head_of(const Flow& flow) override {
+    return {.features = ln_f_->forward_sum(flow.x, flow.delta).normed, .weight = wte_->weight};
+  }
+
+  Flow embed(const Flow& flow) {
     // 0, 1, ... T-1, counted from the input itself so that a trace takes any length.
-    const at::Tensor positions_T = torch::ones_like(tokens_BT.select(0, 0)).cumsum(0).sub(1);
-    return {dropout_->forward(wte_->forward(tokens_BT) + wpe_->forward(positions_T))};
+    const at::Tensor positions =
+        flow.positions.defined() ? flow.positions
+                                 : torch::ones_like(flow.x.select(0, 0)).cumsum(0).sub(1);
+    return {.x = dropout_->forward(wte_->forward(flow.x) + wpe_->forward(positions)),
+            .seen = flow.seen};
   }
 
   void init_weights(std::int64_t layers) {

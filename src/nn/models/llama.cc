@@ -5,6 +5,7 @@
 #include "nn/internal/llama.h"
 
 #include <numeric>
+#include <typeinfo>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
+#include "nn/internal/attention.h"
 #include "nn/internal/cached_attention.h"
 #include "nn/internal/shape.h"
 
@@ -19,12 +21,6 @@ namespace kedge::nn {
 namespace {
 
 constexpr double kLlamaInitStd = 0.02;
-
-// Within the last `window` tokens: bool [T, T].
-at::Tensor window_mask(std::int64_t length, std::int64_t window, at::Device device) {
-  const at::Tensor all = torch::ones({length, length}, at::TensorOptions(at::kBool).device(device));
-  return all.tril().logical_and(all.triu(1 - window));
-}
 
 }  // namespace
 
@@ -65,14 +61,10 @@ LlamaAttention::Heads LlamaAttention::heads_of(const at::Tensor& x_BTC,
   return {.q = heads(0, q_norm_), .k = heads(1, k_norm_), .v = heads(2, nullptr)};
 }
 
-at::Tensor LlamaAttention::forward(const at::Tensor& x_BTC, const at::Tensor& positions) {
-  const Heads heads = heads_of(x_BTC, positions);
-  const bool is_cut = window_ > 0 && x_BTC.size(1) > window_;
-  const std::optional<at::Tensor> mask =
-      is_cut ? std::optional(window_mask(x_BTC.size(1), window_, x_BTC.device())) : std::nullopt;
-  const at::Tensor y_BHTD = torch::scaled_dot_product_attention(
-      heads.q, heads.k, heads.v, mask, 0.0, /*is_causal=*/!is_cut, std::nullopt,
-      /*enable_gqa=*/shape_.kv_heads != shape_.heads);
+at::Tensor LlamaAttention::forward(const at::Tensor& x_BTC, const Flow& flow) {
+  const Heads heads = heads_of(x_BTC, flow.positions);
+  const at::Tensor y_BHTD =
+      attend(heads.q, heads.k, heads.v, {.seen = flow.seen, .window = window_});
   return o_proj_->forward(y_BHTD.transpose(1, 2).flatten(2));
 }
 
@@ -106,7 +98,7 @@ LlamaBlock::LlamaBlock(const Making& making, const LlamaShape& shape, std::int64
 }
 
 Flow LlamaBlock::forward(const Flow& flow) {
-  return through(flow, [&](const at::Tensor& x) { return attention_->forward(x, flow.positions); });
+  return through(flow, [&](const at::Tensor& x) { return attention_->forward(x, flow); });
 }
 
 Flow LlamaBlock::decode(const Flow& flow, const DecodePlace& place, KvCache::Layer& layer) {
@@ -117,7 +109,10 @@ template <typename Attend>
 Flow LlamaBlock::through(const Flow& flow, const Attend& attend) {
   const AddNormed first = input_norm_->forward_sum(flow.x, flow.delta);
   const AddNormed second = mlp_norm_->forward_sum(first.sum, attend(first.normed));
-  return {.x = second.sum, .delta = mlp_->forward(second.normed), .positions = flow.positions};
+  return {.x = second.sum,
+          .delta = mlp_->forward(second.normed),
+          .positions = flow.positions,
+          .seen = flow.seen};
 }
 
 // A tied head may be written twice.
@@ -129,7 +124,7 @@ Llama::Llama(const Making& making, const LlamaShape& shape)
       rope_(std::make_shared<Rope>(shape)) {
   embed_ = add_layer("model.embed_tokens",
                      std::make_shared<Embedding>(making, shape.vocab, shape.width));
-  add_block("stem", {"model.embed_tokens."}, [this](const Flow& flow) { return embed(flow.x); });
+  add_block("stem", {"model.embed_tokens."}, [this](const Flow& flow) { return embed(flow); });
   for (std::int64_t i = 0; i < shape.layers; ++i) {
     blocks_.push_back(std::make_shared<LlamaBlock>(making, shape, i, rope_));
     add_block_layer(fmt::format("model.layers.{}", i), blocks_.back());
@@ -143,15 +138,38 @@ Llama::Llama(const Making& making, const LlamaShape& shape)
   init_weights();
 }
 
-Flow Llama::embed(const at::Tensor& tokens_BT) const {
+Flow Llama::begin(const ModelInput& input) const {
+  Flow flow{.x = input.x};
+  if (input.documents.defined()) {
+    flow.positions = document_positions(input.documents);
+    flow.seen = seen_in_documents(input.documents);
+  }
+  return flow;
+}
+
+Flow Llama::embed(const Flow& flow) const {
+  const at::Tensor& tokens_BT = flow.x;
   // 0, 1, ... T-1, counted from the input itself so that a trace takes any length.
-  const at::Tensor positions_T = torch::ones_like(tokens_BT.select(0, 0)).cumsum(0).sub(1);
-  return {.x = embed_->forward(tokens_BT), .delta = {}, .positions = positions_T};
+  const at::Tensor positions =
+      flow.positions.defined() ? flow.positions
+                               : torch::ones_like(tokens_BT.select(0, 0)).cumsum(0).sub(1);
+  return {.x = embed_->forward(tokens_BT), .positions = positions, .seen = flow.seen};
 }
 
 at::Tensor Llama::scores_of(const Flow& flow) const {
   const at::Tensor normed = norm_->forward_sum(flow.x, flow.delta).normed;
   return head_ == nullptr ? torch::linear(normed, embed_->weight) : head_->forward(normed);
+}
+
+// A converter may have put something else there.
+bool Llama::ends_in_linear() const {
+  const Linear* head = head_.get();
+  return head == nullptr || typeid(*head) == typeid(Linear);
+}
+
+Head Llama::head_of(const Flow& flow) {
+  return {.features = norm_->forward_sum(flow.x, flow.delta).normed,
+          .weight = head_ == nullptr ? embed_->weight : head_->weight};
 }
 
 void Llama::init_weights() {

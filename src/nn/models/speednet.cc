@@ -106,8 +106,8 @@ class SpeedNet : public Network, public LooksAtImages {
     }
   }
 
-  at::Tensor forward(const at::Tensor& input) override {
-    return is_training() ? run_blocks(input) : scores_of_views(input);
+  at::Tensor forward(const ModelInput& input) override {
+    return is_training() ? run_blocks({.x = input.x}) : scores_of_views(input.x);
   }
 
   std::int64_t wants_images() const override { return kImagesToLookAt; }
@@ -142,7 +142,7 @@ class SpeedNet : public Network, public LooksAtImages {
   }
 
   at::Tensor scores_of_both_sides(const at::Tensor& input) {
-    return (run_blocks(input) + run_blocks(input.flip(3))) * 0.5;
+    return (run_blocks({.x = input}) + run_blocks({.x = input.flip(3)})) * 0.5;
   }
 
   // The image itself counts half; moved by a pixel to two corners, a quarter each.

@@ -38,7 +38,7 @@ Error describe_nonfinite(nn::Model& model, const Inputs& inputs, std::string_vie
     culprit = *name;
   } else if (inputs.x.defined()) {
     const torch::NoGradGuard no_grad;
-    if (!model.forward(inputs.x).isfinite().all().item<bool>()) {
+    if (!model.forward(inputs.input()).isfinite().all().item<bool>()) {
       culprit = "the model's scores; " + describe_largest(model.parameters());
     }
   }

@@ -85,6 +85,17 @@ Result<std::unique_ptr<nn::Model>> make_trained_model(const config::Config& conf
   return model;
 }
 
+Result<void> check_documents(const config::Config& config, const Setup& setup) {
+  const auto& fields = setup.data.train->info().fields;
+  if (data::find_field(fields, data::kDocuments) == nullptr || setup.model->takes_documents()) {
+    return {};
+  }
+  return fail(ErrorKind::Usage,
+              fmt::format("samples hold several documents, which {} cannot tell apart",
+                          config.model.file.empty() ? config.model.name : config.model.file),
+              "leave data.packing and data.documents out, or choose another model");
+}
+
 // Training images may differ in size from validation's where the network takes both; where it does
 // not, the first batch would fail inside libtorch.
 Result<void> check_train_images(const config::Config& config, const Setup& setup) {
@@ -322,6 +333,7 @@ Result<std::unique_ptr<Setup>> make_setup(const config::Config& config,
   setup->preparation = KEDGE_TRY(prepare(config, *setup->data.train, setup->eval_pipeline));
   setup->model = KEDGE_TRY(make_trained_model(config, *setup));
   KEDGE_TRY(check_train_images(config, *setup));
+  KEDGE_TRY(check_documents(config, *setup));
   if (!setup->group->is_first()) {
     seed_rank(static_cast<std::uint64_t>(config.seed), setup->group->rank());
   }

@@ -12,6 +12,7 @@
 #include "train/internal/nonfinite.h"
 #include "train/internal/random_state.h"
 #include "train/saved_model.h"
+#include "train/scored.h"
 
 namespace kedge::train {
 
@@ -147,10 +148,10 @@ at::Tensor Step::compute_loss(const Inputs& inputs) {
   if (config_.train.mixup > 0) {
     return mixed_loss(inputs);
   }
-  const at::Tensor scores = parts_.strategy.forward(inputs.x);
-  at::Tensor loss = parts_.loss(scores, inputs.y);
-  meters_->add(loss, scores, inputs);
-  return loss;
+  const Scored scored =
+      score(parts_.strategy, parts_.loss, *parts_.preparation.task, inputs);
+  meters_->add(scored.loss, scored.scores, inputs);
+  return scored.loss;
 }
 
 // Each image is mixed with its mirror in the batch, whose order is already random.
