@@ -151,6 +151,12 @@ constexpr std::array<std::string_view, 2> enum_names(ScheduleUnit) {
   return {"epoch", "step"};
 }
 
+enum class DecayShape : std::uint8_t { Linear, Cosine, Sqrt };
+
+constexpr std::array<std::string_view, 3> enum_names(DecayShape) {
+  return {"linear", "cosine", "sqrt"};
+}
+
 struct ScheduleConfig {
   std::string name = "none";
   ScheduleUnit unit = ScheduleUnit::Step;
@@ -158,6 +164,8 @@ struct ScheduleConfig {
   double warmup_start = 0;
   std::int64_t length = 0;
   double floor = 0;
+  double decay = 0.2;
+  DecayShape decay_shape = DecayShape::Linear;
   std::int64_t step_size = 10;
   std::vector<std::int64_t> milestones = {};
   double gamma = 0.1;
@@ -173,9 +181,12 @@ struct ScheduleConfig {
     s.field("unit", unit, "whether lengths below count optimizer steps or epochs");
     s.field("warmup", warmup, "units of linear warm-up before the schedule begins", at_least(0));
     s.field("warmup_start", warmup_start, "warm-up begins at this fraction of lr", between(0, 1));
-    s.field("length", length, "cosine, linear, one_cycle: units to the end; 0: the whole training",
-            at_least(0));
-    s.field("floor", floor, "cosine, linear, plateau: smallest fraction of lr", between(0, 1));
+    s.field("length", length,
+            "cosine, linear, one_cycle, wsd: units to the end; 0: the whole training", at_least(0));
+    s.field("floor", floor, "cosine, linear, plateau, wsd: smallest fraction of lr", between(0, 1));
+    s.field("decay", decay, "wsd: the fraction of the length in which the rate falls, its last",
+            between(0, 1), InHash::UnlessDefault);
+    s.field("decay_shape", decay_shape, "wsd: how it falls", InHash::UnlessDefault);
     s.field("step_size", step_size, "step: units between drops", at_least(1));
     s.field("milestones", milestones, "multi_step: the units at which it drops");
     s.field("gamma", gamma, "step, multi_step, exponential, plateau: factor of each drop",
