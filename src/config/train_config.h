@@ -23,6 +23,12 @@ constexpr std::array<std::string_view, 3> enum_names(DeviceChoice) {
   return {"auto", "cuda", "cpu"};
 }
 
+enum class AttentionKernel : std::uint8_t { Auto, Flash, Cudnn, Efficient, Math };
+
+constexpr std::array<std::string_view, 5> enum_names(AttentionKernel) {
+  return {"auto", "flash", "cudnn", "efficient", "math"};
+}
+
 struct TrainConfig {
   std::int64_t epochs = 10;
   std::int64_t max_steps = 0;
@@ -37,6 +43,7 @@ struct TrainConfig {
   bool tf32 = true;
   bool graph = true;
   bool fused = true;
+  AttentionKernel attention = AttentionKernel::Auto;
   bool recompute = false;
   std::int64_t threads = 0;
   std::int64_t log_every = 50;
@@ -69,6 +76,10 @@ struct TrainConfig {
     s.field("tf32", tf32, "TF32 matrix products on GPUs that have them");
     s.field("graph", graph, "on a GPU, capture each step as one CUDA graph and replay it");
     s.field("fused", fused, "on a GPU, use kernels of our own where several operations fit in one");
+    s.field("attention", attention,
+            "on a GPU, which of libtorch's attention kernels is asked first; auto: cudnn on Hopper, "
+            "flash elsewhere",
+            InHash::UnlessDefault);
     s.field("recompute", recompute,
             "keep only what goes from block to block of the model and compute the rest again in "
             "the backward pass: less memory for about a third more time",

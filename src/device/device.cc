@@ -1,13 +1,17 @@
 #include "device/device.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <string_view>
+#include <vector>
 
 #include <ATen/Context.h>
 #include <ATen/DeviceAccelerator.h>
 #include <ATen/Parallel.h>
+#include <ATen/SDPBackend.h>
 #include <c10/core/CachingDeviceAllocator.h>
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -191,6 +195,38 @@ config::Precision resolve_precision(config::Precision wish, c10::Device device) 
     return Precision::Fp16;
   }
   return wish;
+}
+
+void prefer_attention(config::AttentionKernel kernel) {
+  using enum at::SDPBackend;
+  if (!has_cuda()) {
+    return;
+  }
+  std::vector<at::SDPBackend> order = {flash_attention, cudnn_attention, efficient_attention, math,
+                                       overrideable};
+  const auto first = [&] {
+    switch (kernel) {
+      case config::AttentionKernel::Auto:
+        break;
+      case config::AttentionKernel::Flash:
+        return flash_attention;
+      case config::AttentionKernel::Cudnn:
+        return cudnn_attention;
+      case config::AttentionKernel::Efficient:
+        return efficient_attention;
+      case config::AttentionKernel::Math:
+        return math;
+    }
+    constexpr int kHopper = 9;  // measured: docs/guides/gpu.md
+    const int major = read_gpu_facts(at::accelerator::getDeviceIndex()).capability_major;
+    return major == kHopper ? cudnn_attention : flash_attention;
+  }();
+  std::erase(order, first);
+  order.insert(order.begin(), first);
+  std::vector<std::int64_t> numbers;
+  std::ranges::transform(order, std::back_inserter(numbers),
+                         [](at::SDPBackend backend) { return static_cast<std::int64_t>(backend); });
+  at::globalContext().setSDPPriorityOrder(numbers);
 }
 
 std::uint64_t peak_memory_bytes(c10::Device device) {

@@ -30,6 +30,9 @@ nlohmann::json device_facts(c10::Device device);
 // The precision that `auto` stands for on this device, and a warning where a wish cannot be met.
 config::Precision resolve_precision(config::Precision wish, c10::Device device);
 
+// Which kernel libtorch asks first for attention on a GPU, for the whole process.
+void prefer_attention(config::AttentionKernel kernel);
+
 // Most memory used so far: of the GPU's allocator, or the process's resident set.
 std::uint64_t peak_memory_bytes(c10::Device device);
 

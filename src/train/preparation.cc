@@ -9,6 +9,7 @@
 #include <torch/types.h>
 
 #include "core/nearest.h"
+#include "device/device.h"
 #include "dist/process_group.h"
 
 namespace kedge::train {
@@ -61,6 +62,7 @@ void apply_compute_settings(const config::Config& config) {
   at::globalContext().setBenchmarkCuDNN(!config.train.deterministic);
   at::globalContext().setAllowTF32CuDNN(config.train.tf32);
   at::globalContext().setAllowTF32CuBLAS(config.train.tf32);
+  device::prefer_attention(config.train.attention);
   if (config.train.deterministic) {
     // cuBLAS promises a fixed order of sums only with a fixed workspace.
     ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
