@@ -77,7 +77,8 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=1)
     arguments, keys = parser.parse_known_args()
     kedge = str(pathlib.Path(arguments.kedge).resolve())
-    print("| case | batch x context | tokens/s | memory, GiB |\n| --- | --- | --- | --- |", flush=True)
+    print("| case | batch x context | tokens/s | memory, GiB |", flush=True)
+    print("| --- | --- | --- | --- |", flush=True)
     for case in arguments.cases.split(","):
         batch, own = CASES[case]
         seconds, memory = [], 0.0

@@ -77,8 +77,8 @@ struct TrainConfig {
     s.field("graph", graph, "on a GPU, capture each step as one CUDA graph and replay it");
     s.field("fused", fused, "on a GPU, use kernels of our own where several operations fit in one");
     s.field("attention", attention,
-            "on a GPU, which of libtorch's attention kernels is asked first; auto: cudnn on Hopper, "
-            "flash elsewhere",
+            "on a GPU, which of libtorch's attention kernels is asked first; auto: cudnn on "
+            "Hopper, flash elsewhere",
             InHash::UnlessDefault);
     s.field("recompute", recompute,
             "keep only what goes from block to block of the model and compute the rest again in "

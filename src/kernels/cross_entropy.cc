@@ -206,7 +206,8 @@ hits(const bfloat16* scores, const int64* labels, int64 count, int64 classes, co
 
 // [rows, 2]: the log-sum-exp and the loss of each.
 at::Tensor facts_of(CrossEntropyKernels& kernels, const device::CrossEntropyStep& step) {
-  const at::Tensor facts = torch::empty({step.scores.size(0), 2}, step.scores.options().dtype(at::kFloat));
+  const at::Tensor facts =
+      torch::empty({step.scores.size(0), 2}, step.scores.options().dtype(at::kFloat));
   (*kernels.rows)(
       {.blocks = static_cast<unsigned>(step.scores.size(0)), .threads = kCrossEntropyThreads},
       step.scores.const_data_ptr(), step.targets.const_data_ptr(), step.scores.size(1),
@@ -235,10 +236,9 @@ class CrossEntropyFunction : public torch::autograd::Function<CrossEntropyFuncti
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& scores,
                             const at::Tensor& targets, double smoothing, double z_loss,
                             CrossEntropyKernels* kernels) {
-    const at::Tensor facts = facts_of(*kernels, {.scores = scores,
-                                                 .targets = targets,
-                                                 .label_smoothing = smoothing,
-                                                 .z_loss = z_loss});
+    const at::Tensor facts = facts_of(
+        *kernels,
+        {.scores = scores, .targets = targets, .label_smoothing = smoothing, .z_loss = z_loss});
     const at::Tensor result = torch::empty({2}, facts.options());
     (*kernels->mean)({.threads = 1024}, facts.const_data_ptr(), targets.const_data_ptr(),
                      scores.size(0), result.mutable_data_ptr());
@@ -295,11 +295,10 @@ at::Tensor judge_rows(CrossEntropyKernels& kernels, const device::CrossEntropySt
                       const at::Tensor& inverse_count, bool wants_gradient) {
   const at::Tensor facts = facts_of(kernels, step);
   if (wants_gradient) {
-    run_gradient(kernels, step,
-                 {.facts = facts,
-                  .inverse_count = inverse_count.const_data_ptr(),
-                  .upstream = nullptr},
-                 step.scores.mutable_data_ptr());
+    run_gradient(
+        kernels, step,
+        {.facts = facts, .inverse_count = inverse_count.const_data_ptr(), .upstream = nullptr},
+        step.scores.mutable_data_ptr());
   }
   return facts.select(1, 1);
 }

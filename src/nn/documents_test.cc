@@ -26,10 +26,9 @@ at::Tensor documents_of(const std::vector<int>& numbers) {
 }
 
 TEST(Documents, positions_begin_anew_with_each) {
-  const at::Tensor documents = torch::tensor({{0, 0, 0, 1, 1, 2}, {0, 1, 1, 1, 1, 1}},
-                                             torch::kInt32);
-  const at::Tensor expected =
-      torch::tensor({{0, 1, 2, 0, 1, 0}, {0, 0, 1, 2, 3, 4}}, torch::kLong);
+  const at::Tensor documents =
+      torch::tensor({{0, 0, 0, 1, 1, 2}, {0, 1, 1, 1, 1, 1}}, torch::kInt32);
+  const at::Tensor expected = torch::tensor({{0, 1, 2, 0, 1, 0}, {0, 0, 1, 2, 3, 4}}, torch::kLong);
   EXPECT_TRUE(document_positions(documents).equal(expected));
 }
 

@@ -74,10 +74,10 @@ TEST_P(LinearCrossEntropyTest, stretches_give_the_loss_and_gradients_of_the_whol
 }
 
 TEST_P(LinearCrossEntropyTest, the_loss_plugin_gives_the_same_of_all_scores) {
-  const auto loss = Losses::make(
-      "loss", "cross_entropy",
-      config::LossConfig{.label_smoothing = smoothing(), .z_loss = z_loss()},
-      std::make_shared<const device::Context>());
+  const auto loss =
+      Losses::make("loss", "cross_entropy",
+                   config::LossConfig{.label_smoothing = smoothing(), .z_loss = z_loss()},
+                   std::make_shared<const device::Context>());
   ASSERT_TRUE(loss);
   const Found expected = find([&](const Head& head) { return whole(head); });
   const Found found = find([&](const Head& head) {

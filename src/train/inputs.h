@@ -30,9 +30,9 @@ struct Resident;
 class Task;
 
 struct Inputs {
-  at::Tensor x;             // images: float [N, C, H, W]; tokens: int64 [N, T]
-  at::Tensor y;             // int64 [N], or [N, T]; undefined for images without labels
-  at::Tensor counted = {};  // targets that a mask leaves, a double; undefined: all of them
+  at::Tensor x;               // images: float [N, C, H, W]; tokens: int64 [N, T]
+  at::Tensor y;               // int64 [N], or [N, T]; undefined for images without labels
+  at::Tensor counted = {};    // targets that a mask leaves, a double; undefined: all of them
   at::Tensor documents = {};  // nn::ModelInput's
 
   nn::ModelInput input() const { return {x, documents}; }

@@ -49,8 +49,7 @@ at::Tensor judge_plainly(const Judging& judging, at::Tensor& scores, const at::T
     at::Tensor gradient = (wide - log_sum.unsqueeze(1)).exp_();
     gradient.mul_((log_sum * (2 * z) + 1).unsqueeze(1));
     gradient.sub_(smoothing / static_cast<double>(scores.size(1)));
-    gradient.scatter_add_(1, known,
-                          torch::full(known.sizes(), smoothing - 1, gradient.options()));
+    gradient.scatter_add_(1, known, torch::full(known.sizes(), smoothing - 1, gradient.options()));
     const at::Tensor factor = torch::where(counts, judging.inverse_count, 0.0);
     scores = gradient.mul_(factor.unsqueeze(1)).to(scores.scalar_type());
   }
@@ -101,8 +100,8 @@ class LinearCrossEntropy : public torch::autograd::Function<LinearCrossEntropy> 
     at::Tensor loss = torch::zeros({}, wide);
     at::Tensor drows = wants_gradient ? torch::empty_like(rows) : at::Tensor();
     at::Tensor dweight = trains_weight ? torch::zeros(weight.sizes(), wide) : at::Tensor();
-    const std::int64_t step = std::max(
-        kRowUnit, options.scores_at_once / weight.size(0) / kRowUnit * kRowUnit);
+    const std::int64_t step =
+        std::max(kRowUnit, options.scores_at_once / weight.size(0) / kRowUnit * kRowUnit);
     for (std::int64_t begin = 0; begin < rows.size(0); begin += step) {
       const std::int64_t count = std::min(step, rows.size(0) - begin);
       const at::Tensor some = rows.narrow(0, begin, count);
@@ -133,13 +132,16 @@ class LinearCrossEntropy : public torch::autograd::Function<LinearCrossEntropy> 
       if (!gradient.defined()) {
         return gradient;
       }
-      at::Tensor out = torch::empty(
-          gradient.sizes(), gradient.options().dtype(static_cast<at::ScalarType>(type)));
+      at::Tensor out = torch::empty(gradient.sizes(),
+                                    gradient.options().dtype(static_cast<at::ScalarType>(type)));
       return at::mul_out(out, gradient, gradients[0].to(gradient.scalar_type()));
     };
     const at::Tensor drows = scaled("drows", types[0]);
-    return {drows.view(ctx->saved_data["sizes"].toIntVector()), scaled("dweight", types[1]), {},
-            {}, {}};
+    return {drows.view(ctx->saved_data["sizes"].toIntVector()),
+            scaled("dweight", types[1]),
+            {},
+            {},
+            {}};
   }
 };
 

@@ -13,7 +13,7 @@ inline constexpr std::int64_t kScoresAtOnce = std::int64_t{1} << 27U;  // 256 Mi
 
 struct EntropyOptions {
   double smoothing = 0;
-  double z_loss = 0;                   // of the squared log of a row's sum of exponentials
+  double z_loss = 0;  // of the squared log of a row's sum of exponentials
   device::FusedOps* fused = nullptr;
   std::int64_t scores_at_once = kScoresAtOnce;
 };

@@ -19,11 +19,10 @@ class CrossEntropy : public Loss {
   at::Tensor operator()(const at::Tensor& scores, const at::Tensor& targets) const override {
     const Rows rows = as_rows(scores, targets);
     if (context_->fused != nullptr && rows.targets.dim() == 1) {
-      at::Tensor loss = context_->fused->cross_entropy(
-          {.scores = rows.scores,
-           .targets = rows.targets,
-           .label_smoothing = label_smoothing_,
-           .z_loss = z_loss_});
+      at::Tensor loss = context_->fused->cross_entropy({.scores = rows.scores,
+                                                        .targets = rows.targets,
+                                                        .label_smoothing = label_smoothing_,
+                                                        .z_loss = z_loss_});
       if (loss.defined()) {
         return loss;
       }

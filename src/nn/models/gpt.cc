@@ -185,9 +185,9 @@ class Gpt : public Network, public Decoder {
 
   Flow embed(const Flow& flow) {
     // 0, 1, ... T-1, counted from the input itself so that a trace takes any length.
-    const at::Tensor positions =
-        flow.positions.defined() ? flow.positions
-                                 : torch::ones_like(flow.x.select(0, 0)).cumsum(0).sub(1);
+    const at::Tensor positions = flow.positions.defined()
+                                     ? flow.positions
+                                     : torch::ones_like(flow.x.select(0, 0)).cumsum(0).sub(1);
     return {.x = dropout_->forward(wte_->forward(flow.x) + wpe_->forward(positions)),
             .seen = flow.seen};
   }

@@ -150,9 +150,9 @@ Flow Llama::begin(const ModelInput& input) const {
 Flow Llama::embed(const Flow& flow) const {
   const at::Tensor& tokens_BT = flow.x;
   // 0, 1, ... T-1, counted from the input itself so that a trace takes any length.
-  const at::Tensor positions =
-      flow.positions.defined() ? flow.positions
-                               : torch::ones_like(tokens_BT.select(0, 0)).cumsum(0).sub(1);
+  const at::Tensor positions = flow.positions.defined()
+                                   ? flow.positions
+                                   : torch::ones_like(tokens_BT.select(0, 0)).cumsum(0).sub(1);
   return {.x = embed_->forward(tokens_BT), .positions = positions, .seen = flow.seen};
 }
 

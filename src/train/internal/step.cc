@@ -148,8 +148,7 @@ at::Tensor Step::compute_loss(const Inputs& inputs) {
   if (config_.train.mixup > 0) {
     return mixed_loss(inputs);
   }
-  const Scored scored =
-      score(parts_.strategy, parts_.loss, *parts_.preparation.task, inputs);
+  const Scored scored = score(parts_.strategy, parts_.loss, *parts_.preparation.task, inputs);
   meters_->add(scored.loss, scored.scores, inputs);
   return scored.loss;
 }
