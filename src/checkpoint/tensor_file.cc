@@ -1,5 +1,6 @@
 #include "checkpoint/tensor_file.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <filesystem>
@@ -10,13 +11,16 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/gguf.h"
 #include "checkpoint/internal/dtype.h"
 #include "core/file.h"
+#include "core/hash.h"
 #include "core/result.h"
 
 namespace kedge::checkpoint {
@@ -149,6 +153,22 @@ Result<std::unique_ptr<TensorFile>> open_tensors(const Path& path) {
       ErrorKind::Corrupt, fmt::format("{} holds no tensors kedge can read", path.string()),
       "give a .safetensors or .gguf file, a .pt file saved with torch.save(model.state_dict(), "
       "...), a checkpoint folder, or a folder of Hugging Face's");
+}
+
+std::string digest_of(const TensorFile& file) {
+  std::vector<const TensorView*> views;
+  for (const TensorView& view : file.tensors()) {
+    views.push_back(&view);
+  }
+  std::ranges::sort(views, {}, &TensorView::name);
+  Digest digest;
+  std::vector<std::uint8_t> room;
+  for (const TensorView* view : views) {
+    digest.add(fmt::format("{} {} {} ", view->name, name_of(view->type),
+                           fmt::join(view->shape, "x")));
+    digest.add(file.bytes_of(*view, room));
+  }
+  return digest.text();
 }
 
 }  // namespace kedge::checkpoint

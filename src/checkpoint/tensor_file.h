@@ -68,6 +68,10 @@ Result<std::unique_ptr<TensorFile>> open_hugging_face_folder(const Path& folder)
 // of Hugging Face's.
 Result<std::unique_ptr<TensorFile>> open_tensors(const Path& path);
 
+// Names the tensors' contents, however they are divided into files: "xxh3:" and 32 hex digits.
+// Reads every byte.
+std::string digest_of(const TensorFile& file);
+
 // Written beside, synced, renamed.
 Result<void> write_safetensors(const Path& path, std::span<const TensorView> tensors,
                                const std::map<std::string, std::string>& metadata);

@@ -272,6 +272,22 @@ Result<void> load_adapter(Model& model, const Path& folder) {
   return {};
 }
 
+at::Tensor without_adapters(Model& model, const std::function<at::Tensor()>& compute) {
+  const torch::NoGradGuard no_grad;
+  std::vector<std::pair<at::Tensor, at::Tensor>> kept;
+  for (const auto& [name, tensor] : model.parameters()) {
+    if (name.ends_with(".lora_B.weight")) {
+      kept.emplace_back(tensor, tensor.detach().clone());
+      tensor.detach().zero_();
+    }
+  }
+  at::Tensor result = compute();
+  for (const auto& [tensor, value] : kept) {
+    tensor.detach().copy_(value);
+  }
+  return result;
+}
+
 std::int64_t merge_adapters(Model& model) {
   const torch::NoGradGuard no_grad;
   std::int64_t changed = 0;

@@ -2,6 +2,7 @@
 // scale and the files of PEFT.
 #pragma once
 
+#include <functional>
 #include <string_view>
 
 #include "config/model_config.h"
@@ -54,6 +55,9 @@ Result<void> write_adapter(const Model& model, const config::LoraConfig& config,
 
 // The tensors of such a folder into the adapters of the model, all or none.
 Result<void> load_adapter(Model& model, const Path& folder);
+
+// What `compute` gives while no adapter adds anything. Without gradients.
+at::Tensor without_adapters(Model& model, const std::function<at::Tensor()>& compute);
 
 // Adds each adapter to its weight and takes it away. Returns how many changed something.
 std::int64_t merge_adapters(Model& model);

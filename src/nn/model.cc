@@ -70,6 +70,10 @@ const WeightNames& Model::names() const {
   return none;
 }
 
+std::optional<HuggingFaceLayout> Model::hugging_face_layout(std::string_view /*dtype*/) const {
+  return std::nullopt;
+}
+
 bool WeightNames::is_table(std::string_view name) const {
   return matches_any(tables, name);
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -63,6 +64,12 @@ struct WeightNames {
   bool is_table(std::string_view name) const;
 };
 
+// A model in a folder of Hugging Face's. Weights that WeightNames calls transposed are so there.
+struct HuggingFaceLayout {
+  std::string config_json;  // config.json
+  std::string prefix;       // of the weights' names
+};
+
 class Model {
  public:
   virtual ~Model() = default;
@@ -95,6 +102,10 @@ class Model {
   virtual NamedTensors parameters() const = 0;
   virtual NamedTensors buffers() const = 0;
   virtual const WeightNames& names() const;
+
+  // What transformers builds the same network from; nothing: it has none like it. `dtype` is that
+  // of the weights that stand beside it ("bfloat16").
+  virtual std::optional<HuggingFaceLayout> hugging_face_layout(std::string_view dtype) const;
 
   virtual void set_training(bool is_training) = 0;
   virtual void to(at::Device device) = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <map>
 #include <set>
 #include <string_view>
@@ -43,8 +44,9 @@ struct Copy {
 
 class Plan {
  public:
-  Plan(const Model& model, const checkpoint::TensorFile& file, std::string file_name)
-      : names_(model.names()), file_(file), file_name_(std::move(file_name)) {
+  Plan(const Model& model, const checkpoint::TensorFile& file, std::string file_name,
+       const std::set<std::string>& present)
+      : names_(model.names()), file_(file), file_name_(std::move(file_name)), present_(present) {
     targets_ = model.parameters();
     const NamedTensors buffers = model.buffers();
     targets_.insert(targets_.end(), buffers.begin(), buffers.end());
@@ -76,12 +78,12 @@ class Plan {
     std::vector<Copy> copies;
     std::vector<std::string> missing;
     for (const auto& [name, tensor] : targets_) {
-      if (is_head_new && names_.is_head(name)) {
+      if (is_head_new && names_.is_head(name) && !present_.contains(name)) {
         report_.new_head.push_back(name);
       } else if (const auto found = sources_.find(name); found != sources_.end()) {
         copies.push_back(KEDGE_TRY(plan_copy(name, tensor, *found->second)));
       } else if (!name.ends_with("num_batches_tracked") &&  // absent before PyTorch 0.4.1
-                 !is_adapter_name(name)) {
+                 !is_adapter_name(name) && !present_.contains(name)) {
         missing.push_back(name);
       }
     }
@@ -174,6 +176,7 @@ class Plan {
   const WeightNames& names_;
   const checkpoint::TensorFile& file_;
   std::string file_name_;
+  const std::set<std::string>& present_;
   NamedTensors targets_;
   std::map<std::string, const TensorView*> sources_;  // by model name
   bool is_file_transposed_ = false;
@@ -182,9 +185,20 @@ class Plan {
 
 }  // namespace
 
-Result<WeightsReport> load_weights(Model& model, const Path& file) {
+Result<WeightsReport> load_weights(Model& model, const Path& file,
+                                   const std::set<std::string>& present) {
   const auto tensors = KEDGE_TRY(checkpoint::open_tensors(file));
-  return Plan(model, *tensors, file.string()).run();
+  return Plan(model, *tensors, file.string(), present).run();
+}
+
+bool is_transposed_in_files(const Model& model, std::string_view name) {
+  return matches_any(model.names().transposed, name);
+}
+
+Result<BaseWeights> name_base(const Path& file) {
+  const auto tensors = KEDGE_TRY(checkpoint::open_tensors(file));
+  return BaseWeights{.path = std::filesystem::absolute(file).lexically_normal().string(),
+                     .digest = checkpoint::digest_of(*tensors)};
 }
 
 Result<std::int64_t> freeze(Model& model, const std::vector<std::string>& patterns) {
@@ -223,8 +237,6 @@ std::int64_t freeze_all_but_head(Model& model) {
   return count;
 }
 
-namespace {
-
 Result<void> freeze_all_but_adapters(const Model& model) {
   bool has_adapters = false;
   for (const auto& [name, tensor] : model.parameters()) {
@@ -237,8 +249,6 @@ Result<void> freeze_all_but_adapters(const Model& model) {
   }
   return {};
 }
-
-}  // namespace
 
 Result<WeightsReport> apply_weights(Model& model, const config::ModelConfig& config) {
   if (config.finetune && config.weights.empty()) {

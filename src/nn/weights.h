@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config/model_config.h"
@@ -11,6 +13,13 @@
 #include "nn/model.h"
 
 namespace kedge::nn {
+
+// Weights that a training begins with and leaves as they are: named by what saves it, not kept.
+struct BaseWeights {
+  std::string path;    // absolute
+  std::string digest;  // checkpoint::digest_of()
+  config::LoraConfig lora = {};  // what is trained beside them: complete_lora()
+};
 
 struct WeightsReport {
   std::int64_t loaded = 0;
@@ -22,8 +31,18 @@ struct WeightsReport {
 // side ("module.", "model.", "_orig_mod.", "transformer.", "backbone."); a head of another size, or
 // absent as a whole, is left new; what WeightNames says of the original's files is taken into
 // account; types are converted. Anything else that does not fit is an error that names the tensor
-// and both shapes.
-Result<WeightsReport> load_weights(Model& model, const Path& file);
+// and both shapes. The file need not hold the tensors of the names in `present`.
+Result<WeightsReport> load_weights(Model& model, const Path& file,
+                                   const std::set<std::string>& present = {});
+
+// Whether files of the original hold the weight as [in, out].
+bool is_transposed_in_files(const Model& model, std::string_view name);
+
+// Of the tensors in the file. Errors as checkpoint::open_tensors().
+Result<BaseWeights> name_base(const Path& file);
+
+// All parameters but the adapters'. Usage: there are none.
+Result<void> freeze_all_but_adapters(const Model& model);
 
 // Freezes the parameters whose names match any pattern (* and ?); returns how many. A pattern that
 // matches nothing is an error.

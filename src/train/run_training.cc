@@ -219,11 +219,13 @@ Result<void> train_in_run(const config::LoadedConfig& config, Setup& setup, trac
   Waits watched(setup.context->device);
   Waits* const waits = options.find_waits ? &watched : nullptr;
   Step step({*config, setup.context, setup.preparation, *setup.model, *setup.loss, *setup.optimizer,
-             learning_rate, *setup.make_inputs, *setup.strategy, run, capture_with, waits});
+             learning_rate, *setup.make_inputs, *setup.strategy, run, capture_with, waits,
+             /*keeps_frozen=*/!setup.base});
   say_step(*reporter, step, setup);
   Session session({config, setup.preparation, step, learning_rate, *setup.group, run, *reporter,
                    setup.data.digest, stop, crash,
-                   best_metric_of(*config, *setup.preparation.task, setup.val_loader != nullptr)});
+                   best_metric_of(*config, *setup.preparation.task, setup.val_loader != nullptr),
+                   setup.base});
   const std::int64_t durable_step = KEDGE_TRY(take_up_state(session, *reporter, run, start));
   const auto checkpoints =
       KEDGE_TRY(make_checkpoints(*config, setup, run, *reporter, session, durable_step));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <nlohmann/json.hpp>
@@ -11,6 +12,7 @@
 #include "core/file.h"
 #include "core/result.h"
 #include "nn/model.h"
+#include "nn/weights.h"
 #include "train/preparation.h"
 
 namespace kedge::train {
@@ -36,6 +38,13 @@ Result<Path> find_checkpoint(const Path& path);
 // those were validated.
 Path weights_of(const Path& checkpoint);
 
+// What a checkpoint's state says of weights that it names instead of keeping: "base".
+nlohmann::json to_json(const nn::BaseWeights& base);
+Result<std::optional<nn::BaseWeights>> read_base(const nlohmann::json& state);
+
+// Usage: the training that the state is of stands on other weights.
+Result<void> check_base(const nlohmann::json& state, const std::optional<nn::BaseWeights>& base);
+
 struct SavedModel {
   config::LoadedConfig config;
   Preparation preparation;
@@ -45,9 +54,11 @@ struct SavedModel {
 };
 
 // `path` is a checkpoint folder, or a run folder: then its best checkpoint, else its last.
-// `overrides` change the config it was saved with (data.path=..., train.device=cpu). Every byte is
-// compared with its hash first. The model is on the CPU, in evaluation mode, and the caller's
-// alone. Corrupt: damaged, or no model of kedge's; Usage: an override does not go with it.
+// `overrides` change the config it was saved with (data.path=..., train.device=cpu; model.file or
+// model.weights where the weights that it stands on have moved). Every byte is compared with its
+// hash first. The model is on the CPU, in evaluation mode, and the caller's alone. Corrupt:
+// damaged, or no model of kedge's; Usage: an override does not go with it, or the weights that it
+// stands on are others; NotFound: they are not there.
 Result<SavedModel> load_saved_model(const Path& path, const std::vector<std::string>& overrides);
 
 }  // namespace kedge::train

@@ -86,6 +86,8 @@ class Llama : public Network, public Decoder {
 
   bool ends_in_linear() const override;
 
+  std::optional<HuggingFaceLayout> hugging_face_layout(std::string_view dtype) const override;
+
  private:
   Flow begin(const ModelInput& input) const override;
   Head head_of(const Flow& flow) override;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <torch/nn/init.h>
 #include <torch/types.h>
 #include <torch/utils.h>
@@ -170,6 +171,10 @@ bool Llama::ends_in_linear() const {
 Head Llama::head_of(const Flow& flow) {
   return {.features = norm_->forward_sum(flow.x, flow.delta).normed,
           .weight = head_ == nullptr ? embed_->weight : head_->weight};
+}
+
+std::optional<HuggingFaceLayout> Llama::hugging_face_layout(std::string_view dtype) const {
+  return HuggingFaceLayout{.config_json = to_config_json(shape_, dtype).dump(2), .prefix = ""};
 }
 
 void Llama::init_weights() {

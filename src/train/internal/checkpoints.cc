@@ -166,7 +166,9 @@ std::vector<StateTensors> Checkpoints::set_frozen_apart(std::vector<StateTensors
     frozen.tensors.push_back(named);
     return true;
   });
-  state.insert(state.begin(), std::move(frozen));
+  if (!frozen.tensors.empty()) {
+    state.insert(state.begin(), std::move(frozen));
+  }
   return state;
 }
 

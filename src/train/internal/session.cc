@@ -10,6 +10,7 @@
 #include "core/log.h"
 #include "ranks/rank_board.h"
 #include "train/internal/random_state.h"
+#include "train/saved_model.h"
 #include "train/internal/restore.h"
 #include "train/internal/staging.h"
 
@@ -171,6 +172,9 @@ nlohmann::json Session::describe(std::optional<double> score) {
   state["config_hash"] = parts_.config.hash();
   state["data_digest"] = parts_.data_digest;
   state["preparation"] = parts_.preparation.to_json();
+  if (parts_.base.has_value()) {
+    state["base"] = to_json(*parts_.base);
+  }
   return state;
 }
 
@@ -204,6 +208,7 @@ Result<void> Session::write(const Path& path) {
 
 Result<void> Session::restore(const checkpoint::Checkpoint& saved,
                               const std::set<std::string>& dropped) {
+  KEDGE_TRY(check_base(saved.state(), parts_.base));
   TrainerState restored = state_;
   KEDGE_TRY(restored.restore(saved.state()));
   if (dropped.contains("position")) {

@@ -17,6 +17,7 @@
 #include "config/load.h"
 #include "core/result.h"
 #include "dist/process_group.h"
+#include "nn/weights.h"
 #include "track/run.h"
 #include "train/internal/agreement.h"
 #include "train/internal/checkpoints.h"
@@ -44,6 +45,7 @@ struct SessionParts {
   const StopRule& stop;
   const SimulatedCrash& crash;
   std::string best_metric;  // decides which checkpoint is best
+  std::optional<nn::BaseWeights> base = {};  // of Setup
 };
 
 class Session {

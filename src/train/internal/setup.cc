@@ -1,6 +1,7 @@
 #include "train/internal/setup.h"
 
 #include <filesystem>
+#include <future>
 
 #include <fmt/format.h>
 #include <torch/types.h>
@@ -14,6 +15,7 @@
 #include "device/precision.h"
 #include "kernels/fused.h"
 #include "kernels/jpeg.h"
+#include "nn/lora.h"
 #include "nn/pretrained.h"
 #include "nn/script_model.h"
 #include "nn/weights.h"
@@ -44,29 +46,43 @@ Result<void> check_batch_size(const config::Config& config, const data::Dataset&
   return {};
 }
 
-Result<std::unique_ptr<nn::Model>> make_trained_model(const config::Config& config,
-                                                      const Setup& setup) {
-  torch::manual_seed(static_cast<std::uint64_t>(config.seed));
-  auto model = KEDGE_TRY(
-      nn::make_model(config.model, setup.preparation.signature, {.context = setup.context}));
-  if (setup.group->is_first()) {
-    nn::warn_if_traced_in_eval(*model, config.model.file);
-  }
+// With the weights that training begins with, if any, in model.weights.
+Result<config::ModelConfig> find_first_weights(const config::Config& config, bool is_first) {
   config::ModelConfig start = config.model;
   if (start.weights.empty() && !start.file.empty() && nn::is_pretrained(start.file)) {
     if (nn::has_weights(start.file)) {
       start.weights = start.file;
-    } else if (setup.group->is_first()) {
+    } else if (is_first) {
       warn("{} has no weights: training begins with random ones", start.file);
     }
   }
   if (std::filesystem::is_directory(start.weights) && !nn::is_pretrained(start.weights)) {
     start.weights = weights_of(KEDGE_TRY(find_checkpoint(start.weights))).string();
   }
+  return start;
+}
+
+Result<std::unique_ptr<nn::Model>> make_trained_model(const config::Config& config, Setup& setup) {
+  torch::manual_seed(static_cast<std::uint64_t>(config.seed));
+  auto model = KEDGE_TRY(
+      nn::make_model(config.model, setup.preparation.signature, {.context = setup.context}));
+  if (setup.group->is_first()) {
+    nn::warn_if_traced_in_eval(*model, config.model.file);
+  }
+  const auto start = KEDGE_TRY(find_first_weights(config, setup.group->is_first()));
+  // Every byte of the file is read for it: beside the loading.
+  std::future<Result<nn::BaseWeights>> base;
+  if (config.model.lora.is_on() && !start.weights.empty()) {
+    base = std::async(std::launch::async, nn::name_base, start.weights);
+  }
   const auto report = KEDGE_TRY(nn::apply_weights(*model, start));
   if (!start.weights.empty()) {
     say("weights: {} tensors from {}{}", report.loaded, start.weights,
         report.new_head.empty() ? "" : fmt::format("; the head {} is new", model->names().head));
+  }
+  if (base.valid() && report.new_head.empty()) {
+    setup.base = KEDGE_TRY(base.get());
+    setup.base->lora = KEDGE_TRY(nn::complete_lora(config.model.lora));
   }
   if (config.train.recompute && !model->recompute_blocks()) {
     return fail(ErrorKind::Usage, "train.recompute: this model is not made of blocks",

@@ -18,6 +18,7 @@
 #include "kernels/place_images.h"
 #include "nn/loss.h"
 #include "nn/model.h"
+#include "nn/weights.h"
 #include "parallel/strategy.h"
 #include "train/inputs.h"
 #include "train/internal/resident.h"
@@ -34,6 +35,8 @@ struct Setup {
   data::Pipeline eval_pipeline;
   Preparation preparation;
   std::unique_ptr<nn::Model> model;
+  // Where the model's frozen weights are; nothing: in every checkpoint.
+  std::optional<nn::BaseWeights> base;
   std::unique_ptr<nn::Loss> loss;
   std::unique_ptr<Optimizer> optimizer;
   std::unique_ptr<kernels::JpegDecoder> jpeg;  // null: libjpeg alone; outlives the loaders

@@ -20,6 +20,7 @@ Step::Step(const StepParts& parts)
     : parts_(parts),
       config_(parts.config),
       trainable_(nn::trainable_parameters(parts.model)),
+      frozen_(nn::frozen_names(parts.model)),
       meters_(parts.preparation.task->make_meters(
           parts.preparation.signature,
           {.context = parts.context, .has_mixed_targets = config_.train.mixup > 0})),
@@ -49,6 +50,11 @@ std::vector<StateTensors> Step::state() {
        .spread = checkpoint::Spread::PerRank}};
   if (ema_) {
     parts.push_back({.name = "ema", .tensors = ema_->state()});
+  }
+  if (!parts_.keeps_frozen) {
+    for (StateTensors& part : parts) {
+      std::erase_if(part.tensors, [&](const auto& named) { return frozen_.contains(named.first); });
+    }
   }
   if (scaler_) {
     parts.push_back({.name = "loss_scaler", .tensors = scaler_->state()});

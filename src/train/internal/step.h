@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,7 @@ struct StepParts {
   track::Run& run;                         // gets the histograms that track.watch asks for
   device::Plugin* capture_with = nullptr;  // captures steps; null: nothing does
   Waits* waits = nullptr;                  // watches the device's part of each step
+  bool keeps_frozen = true;                // in its state; false: they are elsewhere
 };
 
 // Where a micro-batch stands.
@@ -98,6 +100,7 @@ class Step {
   StepParts parts_;
   const config::Config& config_;
   nn::NamedTensors trainable_;
+  std::set<std::string> frozen_;
   std::unique_ptr<Meters> meters_;
   Rate rate_{0};
   at::Tensor mixup_lambda_;
