@@ -19,6 +19,7 @@ constexpr auto kVerbs = std::to_array<Verb>({
     {"predict", "use a trained model on images or text", nullptr},
     {"generate", "text from a language model", nullptr},
     {"export", "write a trained model for other programs", nullptr},
+    {"merge", "put low-rank adapters into a language model's weights", nullptr},
     {"ensemble", "use the best models of a sweep together, and measure that", run_ensemble},
     {"run", "run any program and keep what it prints and how it ends", run_run},
     {"verify-resume", "prove that a resumed training goes on the same", nullptr},

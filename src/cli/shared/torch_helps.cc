@@ -73,8 +73,27 @@ const VerbHelp* find_torch_help(std::string_view verb) {
                "output's\n"
                "ending says how: .safetensors (weights), .pt (TorchScript, for torch.jit.load) or "
                ".onnx\n"
-               "(opset 17, for onnxruntime and others; batches of any size).",
-           .flags = {}}},
+               "(opset 17, for onnxruntime and others; batches of any size). With --format OUTPUT "
+               "is a folder.",
+           .flags = {{"--format", "hf|peft",
+                      "a language model as transformers loads it; its adapters as PEFT does"},
+                     {"--dtype", "TYPE",
+                      "hf: of the weights, fp32, bf16 or fp16; default: as they were trained"}}}},
+      {"merge",
+       VerbHelp{.usage = "kedge merge MODEL OUTPUT [key=value ...]\n"
+                         "       kedge merge BASE OUTPUT --adapter DIR",
+                .text = "Puts the adapters of a run (or those in a folder of PEFT's) into the "
+                        "weights that they\n"
+                        "stand beside, as these were before they were quantized, and writes a "
+                        "folder that\n"
+                        "transformers loads. Tells how far the answers on a probe move; merging "
+                        "that would\n"
+                        "change nothing is refused.",
+                .flags = {{"--adapter", "DIR", "a folder of PEFT's, for BASE"},
+                          {"--dtype", "TYPE",
+                           "of the weights, fp32, bf16 or fp16; default: the base's own"},
+                          {"--probe", "FILE", "a text to compare answers on; default: our own"},
+                          kJsonFlag}}},
       {"ensemble",
        VerbHelp{.usage = "kedge ensemble MODEL MODEL ... [key=value ...]\n"
                          "       kedge ensemble SWEEP [--top K]",

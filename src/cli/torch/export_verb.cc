@@ -15,8 +15,10 @@ Result<void> run_export(const Invocation& invocation) {
     return fail(ErrorKind::Usage, "export needs a model and an output file",
                 "kedge export runs/<project>/<id> model.pt");
   }
-  return use::run_export(KEDGE_TRY(find_model(arguments->positionals()[0])),
-                         arguments->positionals()[1]);
+  return use::run_export({.model = KEDGE_TRY(find_model(arguments->positionals()[0])),
+                          .output = arguments->positionals()[1],
+                          .format = arguments->value("--format"),
+                          .type = arguments->value("--dtype")});
 }
 
 }  // namespace kedge::cli

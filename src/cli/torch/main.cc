@@ -29,6 +29,7 @@ constexpr auto kVerbs = std::to_array<Verb>({
     {"predict", run_predict},
     {"generate", run_generate},
     {"export", run_export},
+    {"merge", run_merge},
     {"verify-resume", run_verify_resume},
     {"ckpt", run_ckpt_estimate},
     {"list", run_list_torch},

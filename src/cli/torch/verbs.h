@@ -25,6 +25,7 @@ Result<void> run_ensemble(const Invocation& invocation);
 Result<void> run_predict(const Invocation& invocation);
 Result<void> run_generate(const Invocation& invocation);
 Result<void> run_export(const Invocation& invocation);
+Result<void> run_merge(const Invocation& invocation);
 Result<void> run_verify_resume(const Invocation& invocation);
 Result<void> run_ckpt_estimate(const Invocation& invocation);
 Result<void> run_list_torch(const Invocation& invocation);
