@@ -107,6 +107,7 @@ Result<server::ServerOptions> server_options(const Arguments& arguments) {
   server::ServerOptions options;
   options.data = arguments.value("--data", "kedge-data");
   options.db = arguments.value("--db");
+  KEDGE_TRY(store::check_address(options.db));
   options.blobs = arguments.value("--blobs");
   for (const std::string& folder : arguments.values("--watch")) {
     options.watched.emplace_back(folder);

@@ -78,7 +78,9 @@ Result<std::vector<std::string>> items_of(const Arguments& arguments) {
 
 // The array that the flags ask for.
 Result<void> add_array(const Arguments& arguments, JobSpec& spec) {
-  spec.tasks = KEDGE_TRY(arguments.number("--tasks", 0));
+  if (arguments.has("--tasks")) {
+    spec.tasks = KEDGE_TRY(arguments.number("--tasks", 0, /*least=*/1));
+  }
   for (const char* flag : {"--from", "--in", "--matching"}) {
     if (!arguments.has(flag)) {
       continue;

@@ -47,7 +47,7 @@ const VerbHelp kSubmitHelp = {
               {"--from", "FILE", "an array with a task per line of the file; - is stdin"},
               {"--in", "A,B,C", "an array with a task per item"},
               {"--matching", "GLOB", "an array with a task per file of that name"},
-              {"--at-once", "N", "short for job.at_once=N: tasks at the same time"},
+              {"--at-once", "N", "short for job.at_once=N: tasks at the same time; 0: all"},
               {"--per-gpu", "N", "so many small tasks of an array at once on the GPUs of one job"},
               {"--agents", "N", "SWEEP: so many agents that work until it is done"},
               {"--after", "JOB", "start when JOB has ended well; may be repeated"},

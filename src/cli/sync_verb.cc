@@ -158,7 +158,7 @@ Result<int> sync(const Arguments& arguments) {
   const StopSignals signals;
   track::SyncOptions options{
       .server = KEDGE_TRY(track::find_server(url, arguments.value("--token-file"))),
-      .jobs = static_cast<int>(KEDGE_TRY(arguments.number("--jobs", 4))),
+      .jobs = static_cast<int>(KEDGE_TRY(arguments.number("--jobs", 4, /*least=*/1))),
       .is_dry_run = arguments.has("--dry-run"),
       .with_checkpoints = arguments.has("--checkpoints"),
       .should_stop = [&] { return signals.requested().has_value(); }};

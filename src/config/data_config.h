@@ -71,7 +71,7 @@ struct DataConfig {
             kMayChange);
     s.field("text_field", text_field, "text: the field of each JSONL record");
     s.field("context", context, "text: tokens per sample", at_least(2));
-    s.field("samples", samples, "synthetic: number of samples", at_least(1));
+    s.field("samples", samples, "synthetic: number of samples", between(1, 100'000'000));
     s.field("image_size", image_size, "synthetic: image side in pixels", at_least(1));
     s.field("channels", channels, "synthetic: colour channels", between(1, 4));
   }

@@ -98,6 +98,9 @@ struct CreateAnswer {
 // An address of Store::open() as people may see it: without the password.
 std::string render_address(const std::string& address);
 
+// Usage, naming those there are: the address's scheme is none of a database's.
+Result<void> check_address(const std::string& address);
+
 template <typename T>
 using Done = std::function<void(Result<T>)>;  // called once, on the writer's thread: be quick
 

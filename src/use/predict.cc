@@ -169,6 +169,9 @@ Result<void> predict(const PredictOptions& options) {
   if (errors > 0) {
     warn("{} items could not be read: see the error column", errors);
   }
+  if (errors > 0 && errors == static_cast<std::int64_t>(items.size())) {
+    return fail(ErrorKind::Corrupt, "none of the input could be read");
+  }
   return {};
 }
 

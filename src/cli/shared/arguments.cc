@@ -102,7 +102,8 @@ std::vector<std::string> Arguments::values(std::string_view flag) const {
   return found == flags_.end() ? std::vector<std::string>() : found->second;
 }
 
-Result<std::int64_t> Arguments::number(std::string_view flag, std::int64_t fallback) const {
+Result<std::int64_t> Arguments::number(std::string_view flag, std::int64_t fallback,
+                                       std::int64_t least) const {
   if (!has(flag)) {
     return fallback;
   }
@@ -111,6 +112,10 @@ Result<std::int64_t> Arguments::number(std::string_view flag, std::int64_t fallb
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
   if (parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size() || number < 0) {
     return fail(ErrorKind::Usage, fmt::format("{}: '{}' is not a whole number", flag, text));
+  }
+  if (number < least) {
+    return fail(ErrorKind::Usage,
+                fmt::format("{} is {}, but must be at least {}", flag, number, least));
   }
   return number;
 }

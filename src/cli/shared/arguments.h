@@ -43,7 +43,8 @@ class Arguments {
 
   // The flag's value, the last one's where it is repeated, or `fallback`.
   std::string value(std::string_view flag, std::string fallback = {}) const;
-  Result<std::int64_t> number(std::string_view flag, std::int64_t fallback) const;
+  Result<std::int64_t> number(std::string_view flag, std::int64_t fallback,
+                              std::int64_t least = 0) const;
 
   const std::vector<std::string>& positionals() const { return positionals_; }
 

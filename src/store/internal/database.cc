@@ -49,6 +49,11 @@ std::string render_address(const std::string& address) {
   return backend ? (*backend)->render(address) : address;
 }
 
+Result<void> check_address(const std::string& address) {
+  KEDGE_TRY(find_backend(address));
+  return {};
+}
+
 Result<void> Database::copy_to(const Path& folder) {
   const auto copy = KEDGE_TRY(open_database(folder.string(), Access::Owner));
   KEDGE_TRY(migrate(*copy));
