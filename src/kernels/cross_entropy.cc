@@ -15,12 +15,14 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-constexpr unsigned kCrossEntropyThreads = 256;
+// A row of a large vocabulary takes few large blocks, so that those at work fit into the cache.
+unsigned threads_for(std::int64_t classes) {
+  return classes < 8192 ? 256 : 1024;
+}
 
 // A block takes a row. The log of the sum of exponentials is kept per thread as (largest, sum of
 // exp(score - largest)), and two such pairs add up to one.
 constexpr char kCrossEntropySource[] = R"cuda(
-constexpr int kThreads = 256;
 constexpr float kLowest = -3.4e38f;  // below every score that bfloat16 can hold, but infinity
 
 struct Peak {
@@ -47,65 +49,131 @@ __device__ __forceinline__ float sum_of_block(float value, float* shared) {
   return all;
 }
 
-// Calls `use` with each score of the row that is this thread's, eight at a time where they lie so.
-template <typename Use>
-__device__ __forceinline__ void for_scores(const bfloat16* row, int64 classes, Use use) {
-  if (classes % 8 == 0) {
-    for (int64 i = threadIdx.x * 8; i < classes; i += kThreads * 8) {
-      const uint4 raw = *reinterpret_cast<const uint4*>(row + i);
-      const unsigned words[4] = {raw.x, raw.y, raw.z, raw.w};
-#pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        use(i + 2 * k, __uint_as_float(words[k] << 16));
-        use(i + 2 * k + 1, __uint_as_float(words[k] & 0xffff0000u));
-      }
-    }
-  } else {
-    for (int64 i = threadIdx.x; i < classes; i += kThreads) {
-      use(i, to_float(row[i]));
-    }
+__device__ __forceinline__ void add_to(Peak& peak, const float* values, int count) {
+  float largest = peak.largest;
+  for (int i = 0; i < count; ++i) {
+    largest = fmaxf(largest, values[i]);
+  }
+  peak.sum *= __expf(peak.largest - largest);
+  peak.largest = largest;
+  for (int i = 0; i < count; ++i) {
+    peak.sum += __expf(values[i] - largest);
   }
 }
 
-// facts: per row the log-sum-exp and the loss. Rows with a target below 0 lose nothing.
-extern "C" __global__ void __launch_bounds__(256)
-rows(const bfloat16* scores, const int64* targets, int64 classes, float smoothing, float z_loss,
-     float* facts) {
-  __shared__ Peak peaks[8];
-  __shared__ float shared[8];
-  const bfloat16* row = scores + blockIdx.x * classes;
-  const int64 target = targets[blockIdx.x];
+struct Options {
+  int64 classes;
+  float smoothing;
+  float z_loss;
+};
+
+struct Facts {
+  float log_sum;  // of the exponentials
+  float loss;     // 0 where the target is below 0
+};
+
+// What warps tell each other.
+struct Shared {
+  Peak peaks[32];
+  float totals[32];
+};
+
+// Of a row, for every thread of the block; all have read it then.
+__device__ __forceinline__ Facts judge_row(const bfloat16* row, int64 target,
+                                           const Options& options, Shared& shared) {
   Peak peak = {kLowest, 0.0f};
   float total = 0;
-  for_scores(row, classes, [&](int64, float score) {
-    if (score > peak.largest) {
-      peak.sum = peak.sum * __expf(peak.largest - score) + 1.0f;
-      peak.largest = score;
-    } else {
-      peak.sum += __expf(score - peak.largest);
+  if (options.classes % 8 == 0) {
+    for (int64 i = threadIdx.x * 8; i < options.classes; i += blockDim.x * 8) {
+      const Eight scores = load(row + i);
+      add_to(peak, scores.v, 8);
+#pragma unroll
+      for (int k = 0; k < 8; ++k) {
+        total += scores.v[k];
+      }
     }
-    total += score;
-  });
+  } else {
+    for (int64 i = threadIdx.x; i < options.classes; i += blockDim.x) {
+      const float score = to_float(row[i]);
+      add_to(peak, &score, 1);
+      total += score;
+    }
+  }
   for (int offset = 16; offset > 0; offset /= 2) {
     peak = merge(peak, {__shfl_xor_sync(0xffffffffu, peak.largest, offset),
                         __shfl_xor_sync(0xffffffffu, peak.sum, offset)});
   }
   if (threadIdx.x % 32 == 0) {
-    peaks[threadIdx.x / 32] = peak;
+    shared.peaks[threadIdx.x / 32] = peak;
   }
-  const float mean_score = smoothing == 0.0f ? 0.0f : sum_of_block(total, shared) / classes;
+  const float mean_score =
+      options.smoothing == 0.0f ? 0.0f : sum_of_block(total, shared.totals) / options.classes;
+  const float own = target < 0 ? 0.0f : to_float(row[target]);
   __syncthreads();
-  if (threadIdx.x == 0) {
-    Peak all = peaks[0];
-    for (int warp = 1; warp < 8; ++warp) {
-      all = merge(all, peaks[warp]);
+  Peak all = shared.peaks[0];
+  for (int warp = 1; warp < blockDim.x / 32; ++warp) {
+    all = merge(all, shared.peaks[warp]);
+  }
+  const float log_sum = all.largest + logf(all.sum);
+  return {log_sum, target < 0 ? 0.0f
+                              : log_sum - (1.0f - options.smoothing) * own -
+                                    options.smoothing * mean_score +
+                                    options.z_loss * log_sum * log_sum};
+}
+
+// The gradient of the row's loss times `factor`; `out` may be the row.
+__device__ __forceinline__ void write_gradient(const bfloat16* row, int64 target, float log_sum,
+                                               const Options& options, float factor,
+                                               bfloat16* out) {
+  const float slope = 1.0f + 2.0f * options.z_loss * log_sum;
+  const float spread = options.smoothing / options.classes;
+  const float peak = 1.0f - options.smoothing;
+  const auto change = [&](int64 i, float score) {
+    const float wanted = spread + (i == target ? peak : 0.0f);
+    return factor * (__expf(score - log_sum) * slope - wanted);
+  };
+  if (options.classes % 8 == 0) {
+    for (int64 i = threadIdx.x * 8; i < options.classes; i += blockDim.x * 8) {
+      Eight scores = load(row + i);
+#pragma unroll
+      for (int k = 0; k < 8; ++k) {
+        scores.v[k] = change(i + k, scores.v[k]);
+      }
+      store(out + i, scores);
     }
-    const float log_sum = all.largest + logf(all.sum);
-    facts[2 * blockIdx.x] = log_sum;
-    facts[2 * blockIdx.x + 1] =
-        target < 0 ? 0.0f
-                   : log_sum - (1.0f - smoothing) * to_float(row[target]) -
-                         smoothing * mean_score + z_loss * log_sum * log_sum;
+  } else {
+    for (int64 i = threadIdx.x; i < options.classes; i += blockDim.x) {
+      out[i] = from_float<bfloat16>(change(i, to_float(row[i])));
+    }
+  }
+}
+
+// facts: per row the log-sum-exp and the loss.
+extern "C" __global__ void __launch_bounds__(1024)
+rows(const bfloat16* scores, const int64* targets, int64 classes, float smoothing, float z_loss,
+     float* facts) {
+  __shared__ Shared shared;
+  const Facts its = judge_row(scores + blockIdx.x * classes, targets[blockIdx.x],
+                              {classes, smoothing, z_loss}, shared);
+  if (threadIdx.x == 0) {
+    facts[2 * blockIdx.x] = its.log_sum;
+    facts[2 * blockIdx.x + 1] = its.loss;
+  }
+}
+
+// losses: of the rows, whose gradients take the place of the scores: a row that has just been read
+// is read again while it is near.
+extern "C" __global__ void __launch_bounds__(1024)
+rows_to_gradients(bfloat16* scores, const int64* targets, int64 classes, float smoothing,
+                  float z_loss, const float* inverse_count, float* losses) {
+  __shared__ Shared shared;
+  bfloat16* row = scores + blockIdx.x * classes;
+  const int64 target = targets[blockIdx.x];
+  const Options options = {classes, smoothing, z_loss};
+  const Facts its = judge_row(row, target, options, shared);
+  write_gradient(row, target, its.log_sum, options, target < 0 ? 0.0f : *inverse_count, row);
+  if (threadIdx.x == 0) {
+    losses[blockIdx.x] = its.loss;
   }
 }
 
@@ -127,39 +195,14 @@ mean(const float* facts, const int64* targets, int64 count, float* result) {
   }
 }
 
-// inverse_count: one over the rows that count; upstream may be null (1), and out the scores.
-extern "C" __global__ void __launch_bounds__(256)
+// inverse_count: one over the rows that count.
+extern "C" __global__ void __launch_bounds__(1024)
 gradient(const bfloat16* scores, const int64* targets, int64 classes, float smoothing, float z_loss,
          const float* facts, const float* inverse_count, const float* upstream, bfloat16* out) {
   const int64 start = blockIdx.x * classes;
   const int64 target = targets[blockIdx.x];
-  const float factor =
-      target < 0 ? 0.0f : (upstream == nullptr ? 1.0f : *upstream) * *inverse_count;
-  const float log_sum = facts[2 * blockIdx.x];
-  const float slope = 1.0f + 2.0f * z_loss * log_sum;
-  const float spread = smoothing / classes;
-  const auto change = [&](int64 i, float score) {
-    const float wanted = spread + (i == target ? 1.0f - smoothing : 0.0f);
-    return factor * (__expf(score - log_sum) * slope - wanted);
-  };
-  if (classes % 8 == 0) {
-    for (int64 i = threadIdx.x * 8; i < classes; i += kThreads * 8) {
-      const uint4 raw = *reinterpret_cast<const uint4*>(scores + start + i);
-      unsigned words[4] = {raw.x, raw.y, raw.z, raw.w};
-#pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const float low = change(i + 2 * k, __uint_as_float(words[k] << 16));
-        const float high = change(i + 2 * k + 1, __uint_as_float(words[k] & 0xffff0000u));
-        words[k] = pack(low, high);
-      }
-      *reinterpret_cast<uint4*>(out + start + i) =
-          make_uint4(words[0], words[1], words[2], words[3]);
-    }
-  } else {
-    for (int64 i = threadIdx.x; i < classes; i += kThreads) {
-      out[start + i] = from_float<bfloat16>(change(i, to_float(scores[start + i])));
-    }
-  }
+  write_gradient(scores + start, target, facts[2 * blockIdx.x], {classes, smoothing, z_loss},
+                 target < 0 ? 0.0f : *upstream * *inverse_count, out + start);
 }
 
 __device__ __forceinline__ int count_above(const bfloat16* scores, int64 label, int64 classes,
@@ -209,26 +252,11 @@ at::Tensor facts_of(CrossEntropyKernels& kernels, const device::CrossEntropyStep
   const at::Tensor facts =
       torch::empty({step.scores.size(0), 2}, step.scores.options().dtype(at::kFloat));
   (*kernels.rows)(
-      {.blocks = static_cast<unsigned>(step.scores.size(0)), .threads = kCrossEntropyThreads},
+      {.blocks = static_cast<unsigned>(step.scores.size(0)), .threads = threads_for(step.scores.size(1))},
       step.scores.const_data_ptr(), step.targets.const_data_ptr(), step.scores.size(1),
       static_cast<float>(step.label_smoothing), static_cast<float>(step.z_loss),
       facts.mutable_data_ptr());
   return facts;
-}
-
-struct Judged {
-  const at::Tensor& facts;
-  const void* inverse_count;
-  const void* upstream;  // null: 1
-};
-
-void run_gradient(CrossEntropyKernels& kernels, const device::CrossEntropyStep& step,
-                  const Judged& judged, void* out) {
-  (*kernels.gradient)(
-      {.blocks = static_cast<unsigned>(step.scores.size(0)), .threads = kCrossEntropyThreads},
-      step.scores.const_data_ptr(), step.targets.const_data_ptr(), step.scores.size(1),
-      static_cast<float>(step.label_smoothing), static_cast<float>(step.z_loss),
-      judged.facts.const_data_ptr(), judged.inverse_count, judged.upstream, out);
 }
 
 class CrossEntropyFunction : public torch::autograd::Function<CrossEntropyFunction> {
@@ -256,15 +284,12 @@ class CrossEntropyFunction : public torch::autograd::Function<CrossEntropyFuncti
     at::Tensor out = torch::empty_like(scores);
     const at::Tensor upstream = gradients[0].to(at::kFloat);
     const at::Tensor inverse_count = saved[3][1];
-    run_gradient(*kernels,
-                 {.scores = scores,
-                  .targets = saved[1],
-                  .label_smoothing = ctx->saved_data["smoothing"].toDouble(),
-                  .z_loss = ctx->saved_data["z_loss"].toDouble()},
-                 {.facts = saved[2],
-                  .inverse_count = inverse_count.const_data_ptr(),
-                  .upstream = upstream.const_data_ptr()},
-                 out.mutable_data_ptr());
+    (*kernels->gradient)(
+        {.blocks = static_cast<unsigned>(scores.size(0)), .threads = threads_for(scores.size(1))},
+        scores.const_data_ptr(), saved[1].const_data_ptr(), scores.size(1),
+        static_cast<float>(ctx->saved_data["smoothing"].toDouble()),
+        static_cast<float>(ctx->saved_data["z_loss"].toDouble()), saved[2].const_data_ptr(),
+        inverse_count.const_data_ptr(), upstream.const_data_ptr(), out.mutable_data_ptr());
     return {out, {}, {}, {}, {}};
   }
 };
@@ -275,6 +300,7 @@ Result<CrossEntropyKernels> make_cross_entropy_kernels(device::Plugin& plugin) {
   const Program program =
       KEDGE_TRY(Program::make(plugin, kCudaPrelude + kCrossEntropySource, "cross_entropy"));
   return CrossEntropyKernels{.rows = KEDGE_TRY(program.kernel("rows")),
+                             .rows_to_gradients = KEDGE_TRY(program.kernel("rows_to_gradients")),
                              .mean = KEDGE_TRY(program.kernel("mean")),
                              .gradient = KEDGE_TRY(program.kernel("gradient")),
                              .hits = KEDGE_TRY(program.kernel("hits"))};
@@ -293,14 +319,18 @@ at::Tensor cross_entropy(CrossEntropyKernels& kernels, const device::CrossEntrop
 
 at::Tensor judge_rows(CrossEntropyKernels& kernels, const device::CrossEntropyStep& step,
                       const at::Tensor& inverse_count, bool wants_gradient) {
-  const at::Tensor facts = facts_of(kernels, step);
-  if (wants_gradient) {
-    run_gradient(
-        kernels, step,
-        {.facts = facts, .inverse_count = inverse_count.const_data_ptr(), .upstream = nullptr},
-        step.scores.mutable_data_ptr());
+  if (!wants_gradient) {
+    return facts_of(kernels, step).select(1, 1);
   }
-  return facts.select(1, 1);
+  at::Tensor losses =
+      torch::empty({step.scores.size(0)}, step.scores.options().dtype(at::kFloat));
+  (*kernels.rows_to_gradients)(
+      {.blocks = static_cast<unsigned>(step.scores.size(0)),
+       .threads = threads_for(step.scores.size(1))},
+      step.scores.mutable_data_ptr(), step.targets.const_data_ptr(), step.scores.size(1),
+      static_cast<float>(step.label_smoothing), static_cast<float>(step.z_loss),
+      inverse_count.const_data_ptr(), losses.mutable_data_ptr());
+  return losses;
 }
 
 bool can_count_hits(const device::ScoredStep& step) {

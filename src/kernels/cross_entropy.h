@@ -14,6 +14,7 @@ namespace kedge::kernels {
 
 struct CrossEntropyKernels {
   std::unique_ptr<device::Kernel> rows;
+  std::unique_ptr<device::Kernel> rows_to_gradients;
   std::unique_ptr<device::Kernel> mean;
   std::unique_ptr<device::Kernel> gradient;
   std::unique_ptr<device::Kernel> hits;

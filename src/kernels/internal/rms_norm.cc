@@ -20,7 +20,7 @@ using torch::autograd::variable_list;
 
 constexpr std::int64_t kWidest = 8192;    // 1024 threads
 constexpr std::int64_t kColumnTile = 32;  // of a block that adds up
-constexpr std::int64_t kMostRmsBlocks = 1056;
+constexpr std::int64_t kThreadsAtOnce = 132 * 2048;  // that the largest GPUs hold
 
 // A block takes a row, each thread eight columns of it.
 constexpr char kRmsNormSource[] = R"cuda(
@@ -106,8 +106,12 @@ backward(const Stream* sum, const bfloat16* normed_gradient, const Stream* upstr
     const float scale = scales[row];
     Eight normal = {};
     Eight gradient = {};
+    Eight more = {};  // asked for before the barrier, so that nothing waits for it behind
     float along = 0;
     if (is_in) {
+      if (upstream != nullptr) {
+        more = load_any(upstream + at);
+      }
       normal = load_any(sum + at);
       gradient = load(normed_gradient + at);
 #pragma unroll
@@ -123,14 +127,7 @@ backward(const Stream* sum, const bfloat16* normed_gradient, const Stream* upstr
       Eight out;
 #pragma unroll
       for (int i = 0; i < 8; ++i) {
-        out.v[i] = (gradient.v[i] - normal.v[i] * along) * scale;
-      }
-      if (upstream != nullptr) {
-        const Eight more = load_any(upstream + at);
-#pragma unroll
-        for (int i = 0; i < 8; ++i) {
-          out.v[i] += more.v[i];
-        }
+        out.v[i] = (gradient.v[i] - normal.v[i] * along) * scale + more.v[i];
       }
       store_any(x_gradient + at, out);
       if (delta_gradient != nullptr) {
@@ -212,7 +209,7 @@ class RmsNormFunction : public torch::autograd::Function<RmsNormFunction> {
     const at::Tensor& weight = saved[1];
     const std::int64_t width = sum.size(-1);
     const std::int64_t rows = sum.numel() / width;
-    const std::int64_t blocks = std::min(kMostRmsBlocks, rows);
+    const std::int64_t blocks = std::min(kThreadsAtOnce / threads_of(width), rows);
     RmsNormKernels::OfKind& its = kernels->of_kind(kind_of(sum, weight));
     const at::Tensor normed = gradients[0].contiguous();
     const at::Tensor more = upstream.defined() ? upstream.contiguous() : upstream;
