@@ -164,8 +164,8 @@ std::string digest_of(const TensorFile& file) {
   Digest digest;
   std::vector<std::uint8_t> room;
   for (const TensorView* view : views) {
-    digest.add(fmt::format("{} {} {} ", view->name, name_of(view->type),
-                           fmt::join(view->shape, "x")));
+    digest.add(
+        fmt::format("{} {} {} ", view->name, name_of(view->type), fmt::join(view->shape, "x")));
     digest.add(file.bytes_of(*view, room));
   }
   return digest.text();

@@ -251,11 +251,11 @@ hits(const bfloat16* scores, const int64* labels, int64 count, int64 classes, co
 at::Tensor facts_of(CrossEntropyKernels& kernels, const device::CrossEntropyStep& step) {
   const at::Tensor facts =
       torch::empty({step.scores.size(0), 2}, step.scores.options().dtype(at::kFloat));
-  (*kernels.rows)(
-      {.blocks = static_cast<unsigned>(step.scores.size(0)), .threads = threads_for(step.scores.size(1))},
-      step.scores.const_data_ptr(), step.targets.const_data_ptr(), step.scores.size(1),
-      static_cast<float>(step.label_smoothing), static_cast<float>(step.z_loss),
-      facts.mutable_data_ptr());
+  (*kernels.rows)({.blocks = static_cast<unsigned>(step.scores.size(0)),
+                   .threads = threads_for(step.scores.size(1))},
+                  step.scores.const_data_ptr(), step.targets.const_data_ptr(), step.scores.size(1),
+                  static_cast<float>(step.label_smoothing), static_cast<float>(step.z_loss),
+                  facts.mutable_data_ptr());
   return facts;
 }
 
@@ -322,14 +322,13 @@ at::Tensor judge_rows(CrossEntropyKernels& kernels, const device::CrossEntropySt
   if (!wants_gradient) {
     return facts_of(kernels, step).select(1, 1);
   }
-  at::Tensor losses =
-      torch::empty({step.scores.size(0)}, step.scores.options().dtype(at::kFloat));
-  (*kernels.rows_to_gradients)(
-      {.blocks = static_cast<unsigned>(step.scores.size(0)),
-       .threads = threads_for(step.scores.size(1))},
-      step.scores.mutable_data_ptr(), step.targets.const_data_ptr(), step.scores.size(1),
-      static_cast<float>(step.label_smoothing), static_cast<float>(step.z_loss),
-      inverse_count.const_data_ptr(), losses.mutable_data_ptr());
+  at::Tensor losses = torch::empty({step.scores.size(0)}, step.scores.options().dtype(at::kFloat));
+  (*kernels.rows_to_gradients)({.blocks = static_cast<unsigned>(step.scores.size(0)),
+                                .threads = threads_for(step.scores.size(1))},
+                               step.scores.mutable_data_ptr(), step.targets.const_data_ptr(),
+                               step.scores.size(1), static_cast<float>(step.label_smoothing),
+                               static_cast<float>(step.z_loss), inverse_count.const_data_ptr(),
+                               losses.mutable_data_ptr());
   return losses;
 }
 

@@ -16,8 +16,8 @@ namespace kedge::nn {
 
 // Weights that a training begins with and leaves as they are: named by what saves it, not kept.
 struct BaseWeights {
-  std::string path;    // absolute
-  std::string digest;  // checkpoint::digest_of()
+  std::string path;              // absolute
+  std::string digest;            // checkpoint::digest_of()
   config::LoraConfig lora = {};  // what is trained beside them: complete_lora()
 };
 

@@ -23,8 +23,8 @@ at::ScalarType trained_type(const train::SavedModel& saved) {
 
 // The folder or .gguf file that the training began with; empty: none.
 Path original_of(const train::SavedModel& saved, const std::optional<nn::BaseWeights>& base) {
-  for (const std::string& path : {saved.config->model.file, saved.config->model.weights,
-                                  base ? base->path : std::string()}) {
+  for (const std::string& path :
+       {saved.config->model.file, saved.config->model.weights, base ? base->path : std::string()}) {
     if (!path.empty() && nn::is_pretrained(path)) {
       return path;
     }

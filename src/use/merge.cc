@@ -37,7 +37,7 @@ constexpr const char* kProbe =
     "red. In the evening it comes a longer way, and most of the blue is gone.\n\n"
     "def greatest(values):\n    best = values[0]\n    for value in values[1:]:\n        if value > "
     "best:\n            best = value\n    return best\n\n"
-    "Le chat dort sur le canapé depuis 14 heures; 3 + 4 = 7.";
+    "Le chat dort sur le canap\u00e9 depuis 14 heures; 3 + 4 = 7.";
 
 // The model with its adapters beside its weights, in float32: what is compared is what merging
 // rounds, not how a product is computed.
@@ -75,20 +75,20 @@ Result<Adapted> open_run(const MergeOptions& options) {
 
 Result<Adapted> open_pair(const MergeOptions& options) {
   if (!nn::is_pretrained(options.model)) {
-    return fail(ErrorKind::Usage,
-                fmt::format("{} is no folder of Hugging Face's and no .gguf file",
-                            options.model.string()),
-                "--adapter goes with the model that the adapters were trained on");
+    return fail(
+        ErrorKind::Usage,
+        fmt::format("{} is no folder of Hugging Face's and no .gguf file", options.model.string()),
+        "--adapter goes with the model that the adapters were trained on");
   }
   const auto shape = KEDGE_TRY(nn::read_pretrained_shape(options.model));
   config::ModelConfig config;
   config.file = options.model.string();
   config.lora.adapter = options.adapter.string();
-  Adapted adapted{.model = KEDGE_TRY(
-                      nn::make_model(config, {.context = shape.context, .vocab = shape.vocab})),
-                  .vocab = shape.vocab,
-                  .base = options.model,
-                  .base_type = KEDGE_TRY(type_of_weights(options.model))};
+  Adapted adapted{
+      .model = KEDGE_TRY(nn::make_model(config, {.context = shape.context, .vocab = shape.vocab})),
+      .vocab = shape.vocab,
+      .base = options.model,
+      .base_type = KEDGE_TRY(type_of_weights(options.model))};
   KEDGE_TRY(nn::load_weights(*adapted.model, options.model));
   KEDGE_TRY(nn::load_adapter(*adapted.model, options.adapter));
   return adapted;
@@ -97,9 +97,9 @@ Result<Adapted> open_pair(const MergeOptions& options) {
 // Token ids [1, T] that answers are compared on.
 Result<at::Tensor> probe_tokens(const Adapted& adapted, const Path& probe) {
   std::vector<std::int64_t> ids;
-  const auto format = nn::is_pretrained(adapted.base) ? data::load_chat_format(adapted.base)
-                                                      : Result<data::ChatFormat>(fail(
-                                                            ErrorKind::NotFound, "no tokenizer"));
+  const auto format = nn::is_pretrained(adapted.base)
+                          ? data::load_chat_format(adapted.base)
+                          : Result<data::ChatFormat>(fail(ErrorKind::NotFound, "no tokenizer"));
   if (format) {
     std::vector<data::TokenId> encoded;
     data::TokenEncoder encoder(format->tokenizer, {.special_tokens = true, .add_around = true});
@@ -197,11 +197,11 @@ Result<void> merge_model(const MergeOptions& options) {
       options.type.empty() ? adapted.base_type : KEDGE_TRY(parse_type(options.type));
   const at::Tensor tokens = KEDGE_TRY(probe_tokens(adapted, options.probe));
   const Merged merged = KEDGE_TRY(merge(adapted, tokens, type));
-  KEDGE_TRY(write_hugging_face(
-      {.model = *adapted.model,
-       .type = type,
-       .original = nn::is_pretrained(adapted.base) ? adapted.base : Path()},
-      options.output));
+  KEDGE_TRY(
+      write_hugging_face({.model = *adapted.model,
+                          .type = type,
+                          .original = nn::is_pretrained(adapted.base) ? adapted.base : Path()},
+                         options.output));
   report_merge(adapted, merged, options, type);
   return {};
 }

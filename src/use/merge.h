@@ -10,11 +10,11 @@
 namespace kedge::use {
 
 struct MergeOptions {
-  Path model;              // a run with adapters; with `adapter`, the model that they are for
-  Path adapter = {};       // a folder of PEFT's
-  Path output;             // a folder that is not there yet
-  std::string type = {};   // of the weights that are written; empty: as the base has them
-  Path probe = {};         // a text that answers are compared on; empty: one of our own
+  Path model;             // a run with adapters; with `adapter`, the model that they are for
+  Path adapter = {};      // a folder of PEFT's
+  Path output;            // a folder that is not there yet
+  std::string type = {};  // of the weights that are written; empty: as the base has them
+  Path probe = {};        // a text that answers are compared on; empty: one of our own
   bool as_json = false;
   std::vector<std::string> overrides = {};
 };

@@ -18,8 +18,8 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-constexpr std::int64_t kWidest = 8192;    // 1024 threads
-constexpr std::int64_t kColumnTile = 32;  // of a block that adds up
+constexpr std::int64_t kWidest = 8192;               // 1024 threads
+constexpr std::int64_t kColumnTile = 32;             // of a block that adds up
 constexpr std::int64_t kThreadsAtOnce = 132 * 2048;  // that the largest GPUs hold
 
 // A block takes a row, each thread eight columns of it.

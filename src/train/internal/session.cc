@@ -10,9 +10,9 @@
 #include "core/log.h"
 #include "ranks/rank_board.h"
 #include "train/internal/random_state.h"
-#include "train/saved_model.h"
 #include "train/internal/restore.h"
 #include "train/internal/staging.h"
+#include "train/saved_model.h"
 
 namespace kedge::train {
 

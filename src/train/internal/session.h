@@ -44,7 +44,7 @@ struct SessionParts {
   std::string data_digest;
   const StopRule& stop;
   const SimulatedCrash& crash;
-  std::string best_metric;  // decides which checkpoint is best
+  std::string best_metric;                   // decides which checkpoint is best
   std::optional<nn::BaseWeights> base = {};  // of Setup
 };
 

@@ -1,7 +1,5 @@
 #include "use/internal/hugging_face_folder.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -13,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <torch/types.h>
 #include <torch/utils.h>
+#include <unistd.h>
 
 #include "checkpoint/gguf.h"
 #include "checkpoint/tensor_file.h"
@@ -30,9 +29,9 @@ constexpr std::int64_t kMostOfShard = 5'000'000'000;  // bytes, as transformers 
 
 // What stands beside a model's weights and does not depend on them.
 constexpr std::array<const char*, 9> kCompanions = {
-    "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
-    "vocab.json",     "added_tokens.json",     "merges.txt",
-    "tokenizer.model", "chat_template.jinja",  "generation_config.json"};
+    "tokenizer.json",  "tokenizer_config.json", "special_tokens_map.json",
+    "vocab.json",      "added_tokens.json",     "merges.txt",
+    "tokenizer.model", "chat_template.jinja",   "generation_config.json"};
 
 struct TypeName {
   at::ScalarType type;
