@@ -91,8 +91,8 @@ struct DataConfig {
     s.field("classes", classes,
             "keep only these classes; their order gives the labels. Empty: all, sorted by name");
     s.field("label_from", label_from, "imagefolder: label from the folder or from the file name");
-    s.field("on_error", on_error, "a file or record that cannot be decoded: fail, or skip and count it",
-            kMayChange);
+    s.field("on_error", on_error,
+            "a file or record that cannot be decoded: fail, or skip and count it", kMayChange);
     s.field("text_field", text_field, "text: the field of each JSONL record");
     s.field("context", context, "text: tokens per sample", at_least(2));
     s.field("tokenizer", tokenizer,

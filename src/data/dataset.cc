@@ -50,6 +50,7 @@ Result<void> check_name(const std::string& name) {
     std::string_view word;
     std::string_view source;
   };
+
   constexpr std::array<Word, 14> kWords = {{{"instruct", "chat"},
                                             {"instruction", "chat"},
                                             {"instructions", "chat"},
@@ -218,8 +219,8 @@ config::DataConfig data_config(const config::Config& config) {
   config::DataConfig data = config.data;
   const Path model = config.model.file;
   std::error_code ignored;
-  const bool has_tokenizer = model.extension() == ".gguf" ||
-                             std::filesystem::exists(model / "tokenizer.json", ignored);
+  const bool has_tokenizer =
+      model.extension() == ".gguf" || std::filesystem::exists(model / "tokenizer.json", ignored);
   if (data.tokenizer.empty() && has_tokenizer) {
     data.tokenizer = model.string();
   }

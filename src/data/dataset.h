@@ -26,7 +26,7 @@ struct DatasetInfo {
   std::vector<std::string> class_names;
   std::vector<double> mean;  // images: per channel, of pixels in 0..1
   std::vector<double> std;
-  std::int64_t vocab = 0;  // tokens: ids are below this
+  std::int64_t vocab = 0;                   // tokens: ids are below this
   std::optional<Tokenizer> tokenizer = {};  // whose ids they are; nothing: bytes, or not known
   std::vector<std::string> notes = {};      // what a person should know of how samples were made
 

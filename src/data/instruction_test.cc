@@ -34,7 +34,8 @@ constexpr const char* kTemplate =
     "{% if add_generation_prompt %}assistant\n{% endif %}";
 
 constexpr const char* kHello =
-    R"({"messages": [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}]})";
+    R"({"messages": [{"role": "user", "content": "Hello"}, )"
+    R"({"role": "assistant", "content": "Hi"}]})";
 
 class Instructions : public testing::Test {
  protected:
@@ -99,11 +100,12 @@ std::vector<T> row(const Dataset& dataset, std::int64_t index, std::string_view 
 }
 
 TEST_F(Instructions, only_what_the_assistant_says_is_learnt_with_what_ends_it) {
-  EXPECT_EQ(shown(R"({"messages": [{"role": "system", "content": "Be kind."}, )"
-                  R"({"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}, )"
-                  R"({"role": "user", "content": "More"}, {"role": "assistant", "content": "Yes"}]})"),
-            "<s>system\nBe kind.<|end|>user\nHello<|end|>assistant\n{+Hi<|end|>+}"
-            "user\nMore<|end|>assistant\n{+Yes<|end|>+}");
+  EXPECT_EQ(
+      shown(R"({"messages": [{"role": "system", "content": "Be kind."}, )"
+            R"({"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}, )"
+            R"({"role": "user", "content": "More"}, {"role": "assistant", "content": "Yes"}]})"),
+      "<s>system\nBe kind.<|end|>user\nHello<|end|>assistant\n{+Hi<|end|>+}"
+      "user\nMore<|end|>assistant\n{+Yes<|end|>+}");
 }
 
 TEST_F(Instructions, every_format_says_the_same) {
@@ -139,11 +141,12 @@ TEST_F(Instructions, tools_and_calls_reach_the_template) {
              "{{ m.role }}\n{{ m.content }}{% for c in m.tool_calls or [] %}"
              "{{ c.function.name }}{% endfor %}<|end|>{% endfor %}"
              "{% if add_generation_prompt %}assistant\n{% endif %}");
-  EXPECT_EQ(shown(R"({"conversations": [{"from": "human", "value": "t"}, )"
-                  R"({"from": "function_call", "value": "{\"name\": \"now\", \"arguments\": {}}"}, )"
-                  R"({"from": "observation", "value": "9"}, {"from": "gpt", "value": "9!"}], )"
-                  R"("tools": "[{\"name\": \"now\"}]"})"),
-            "now;user\nt<|end|>assistant\n{+now<|end|>+}tool\n9<|end|>assistant\n{+9!<|end|>+}");
+  EXPECT_EQ(
+      shown(R"({"conversations": [{"from": "human", "value": "t"}, )"
+            R"({"from": "function_call", "value": "{\"name\": \"now\", \"arguments\": {}}"}, )"
+            R"({"from": "observation", "value": "9"}, {"from": "gpt", "value": "9!"}], )"
+            R"("tools": "[{\"name\": \"now\"}]"})"),
+      "now;user\nt<|end|>assistant\n{+now<|end|>+}tool\n9<|end|>assistant\n{+9!<|end|>+}");
 }
 
 TEST_F(Instructions, all_can_be_learnt_but_the_first_token) {
@@ -198,9 +201,8 @@ TEST_F(Instructions, packed_documents_are_told_apart_and_never_predict_each_othe
 
 TEST_F(Instructions, a_record_that_is_too_long_is_refused_cut_or_skipped) {
   config_.context = 30;
-  const std::string is_long =
-      R"({"messages": [{"role": "user", "content": "Hello"}, )"
-      R"({"role": "assistant", "content": "Hi, I am here to help you"}]})";
+  const std::string is_long = R"({"messages": [{"role": "user", "content": "Hello"}, )"
+                              R"({"role": "assistant", "content": "Hi, I am here to help you"}]})";
   write(std::string(kHello) + "\n" + is_long);
   EXPECT_THAT(error().message, HasSubstr("records.jsonl:2: the record has "));
   EXPECT_THAT(error().message, HasSubstr("data.context=30 takes 31"));
@@ -303,14 +305,18 @@ TEST_F(Instructions, preference_pairs_share_their_question) {
                     R"({"role": "assistant", "content": "Go"}]})"),
             first);
   write(R"({"prompt": "Hello", "chosen": "Hi", "rejected": "Hi"})");
-  EXPECT_THAT(error().message, HasSubstr("records.jsonl:1: \"chosen\" and \"rejected\" say the same"));
+  EXPECT_THAT(error().message,
+              HasSubstr("records.jsonl:1: \"chosen\" and \"rejected\" say the same"));
 }
 
 TEST_F(Instructions, texts_through_a_tokenizer_are_packed_as_documents) {
   config_.name = "text";
   config_.chat_template = "";
   config_.context = 8;
-  write(R"({"text": "a b"})" "\n" R"({"text": "one two three four five six seven eight"})" "\n"
+  write(R"({"text": "a b"})"
+        "\n"
+        R"({"text": "one two three four five six seven eight"})"
+        "\n"
         R"({"text": ""})");
   const auto dataset = open();
   ASSERT_NE(dataset, nullptr);

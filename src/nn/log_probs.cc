@@ -37,12 +37,10 @@ class LogProbs : public torch::autograd::Function<LogProbs> {
     const at::Tensor flat = targets.reshape({-1});
     at::Tensor result = torch::empty(flat.sizes(), rows.options().dtype(wide_type(type)));
     in_stretches(rows.size(0), used.size(0), scores_at_once, [&](auto begin, auto count) {
-      const at::Tensor wide =
-          rows.narrow(0, begin, count).mm(used.t()).to(result.scalar_type());
+      const at::Tensor wide = rows.narrow(0, begin, count).mm(used.t()).to(result.scalar_type());
       const at::Tensor some = flat.narrow(0, begin, count);
       const at::Tensor own = wide.gather(1, some.clamp_min(0).unsqueeze(1)).squeeze(1);
-      result.narrow(0, begin, count)
-          .copy_(torch::where(some.ge(0), own - wide.logsumexp(1), 0.0));
+      result.narrow(0, begin, count).copy_(torch::where(some.ge(0), own - wide.logsumexp(1), 0.0));
     });
     ctx->save_for_backward({features, weight, targets});
     ctx->saved_data["scores_at_once"] = scores_at_once;
@@ -61,21 +59,20 @@ class LogProbs : public torch::autograd::Function<LogProbs> {
     at::Tensor dweight = saved[1].requires_grad()
                              ? torch::zeros(used.sizes(), used.options().dtype(wide_type(type)))
                              : at::Tensor();
-    in_stretches(
-        rows.size(0), used.size(0), ctx->saved_data["scores_at_once"].toInt(),
-        [&](auto begin, auto count) {
-          const at::Tensor some = rows.narrow(0, begin, count);
-          const at::Tensor targets = flat.narrow(0, begin, count).unsqueeze(1);
-          at::Tensor gradient = some.mm(used.t()).to(wide_type(type)).softmax(1).neg_();
-          gradient.scatter_add_(1, targets.clamp_min(0),
-                                torch::ones(targets.sizes(), gradient.options()));
-          gradient.mul_(torch::where(targets.ge(0), outer.narrow(0, begin, count), 0.0));
-          const at::Tensor narrow = gradient.to(type);
-          drows.narrow(0, begin, count).copy_(narrow.mm(used));
-          if (dweight.defined()) {
-            dweight.add_(narrow.t().mm(some));
-          }
-        });
+    in_stretches(rows.size(0), used.size(0), ctx->saved_data["scores_at_once"].toInt(),
+                 [&](auto begin, auto count) {
+                   const at::Tensor some = rows.narrow(0, begin, count);
+                   const at::Tensor targets = flat.narrow(0, begin, count).unsqueeze(1);
+                   at::Tensor gradient = some.mm(used.t()).to(wide_type(type)).softmax(1).neg_();
+                   gradient.scatter_add_(1, targets.clamp_min(0),
+                                         torch::ones(targets.sizes(), gradient.options()));
+                   gradient.mul_(torch::where(targets.ge(0), outer.narrow(0, begin, count), 0.0));
+                   const at::Tensor narrow = gradient.to(type);
+                   drows.narrow(0, begin, count).copy_(narrow.mm(used));
+                   if (dweight.defined()) {
+                     dweight.add_(narrow.t().mm(some));
+                   }
+                 });
     return {drows.view(saved[0].sizes()).to(saved[0].scalar_type()),
             dweight.defined() ? dweight.to(saved[1].scalar_type()) : dweight,
             {},

@@ -98,7 +98,7 @@ class InstructionTraining : public testing::Test {
     const auto saved = checkpoint::Checkpoint::open(newest);
     EXPECT_TRUE(saved) << saved.error().message;
     std::map<std::string, at::Tensor> weights;
-    const auto part = saved->part("model");
+    const auto& part = saved->part("model");
     for (const checkpoint::TensorView& view : part.tensors()) {
       weights[view.name] = nn::to_tensor(view).clone();
     }

@@ -24,9 +24,8 @@ class PairsWithReference : public data::Dataset {
  public:
   PairsWithReference(std::unique_ptr<data::Dataset> pairs, std::vector<float> found)
       : pairs_(std::move(pairs)), found_(std::move(found)), info_(pairs_->info()) {
-    info_.fields.push_back({.name = std::string(data::kPairReference),
-                            .type = data::FieldType::F32,
-                            .shape = {2}});
+    info_.fields.push_back(
+        {.name = std::string(data::kPairReference), .type = data::FieldType::F32, .shape = {2}});
   }
 
   const data::DatasetInfo& info() const override { return info_; }
@@ -91,8 +90,9 @@ bool needs_reference(const data::Dataset& dataset) {
 Result<std::unique_ptr<data::Dataset>> with_reference(std::unique_ptr<data::Dataset> pairs,
                                                       const ReferenceParts& parts) {
   if (!parts.model.ends_in_linear()) {
-    return fail(ErrorKind::Usage, "loss.name=dpo needs a language model whose last layer is linear",
-                "choose a model of `kedge list models`, a folder of Hugging Face's or a .gguf file");
+    return fail(
+        ErrorKind::Usage, "loss.name=dpo needs a language model whose last layer is linear",
+        "choose a model of `kedge list models`, a folder of Hugging Face's or a .gguf file");
   }
   const torch::NoGradGuard no_grad;
   parts.model.set_training(false);
@@ -116,8 +116,7 @@ Result<std::unique_ptr<nn::Model>> make_first_model(const config::Config& config
                                                     const Preparation& preparation,
                                                     const device::ContextPtr& context) {
   torch::manual_seed(static_cast<std::uint64_t>(config.seed));
-  auto model =
-      KEDGE_TRY(nn::make_model(config.model, preparation.signature, {.context = context}));
+  auto model = KEDGE_TRY(nn::make_model(config.model, preparation.signature, {.context = context}));
   KEDGE_TRY(nn::apply_weights(*model, KEDGE_TRY(find_first_weights(config, /*is_first=*/false))));
   model->to(context->device);
   return model;

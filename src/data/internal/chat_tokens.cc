@@ -84,8 +84,8 @@ Result<MarkedTokens> ChatEncoder::encode_rendered(const Conversation& conversati
 
 Result<MarkedTokens> ChatEncoder::encode_plain(const Conversation::Plain& plain) {
   const std::string text = plain.prompt + plain.completion;
-  MarkedTokens tokens = KEDGE_TRY(encode_marked(format_.tokenizer, plain_encoder_, text,
-                                                {{plain.prompt.size(), text.size()}}));
+  MarkedTokens tokens = KEDGE_TRY(
+      encode_marked(format_.tokenizer, plain_encoder_, text, {{plain.prompt.size(), text.size()}}));
   tokens.ids.insert(tokens.ids.begin(), around_.before.begin(), around_.before.end());
   tokens.marks.insert(tokens.marks.begin(), around_.before.size(), 0);
   std::vector<TokenId> end = around_.after;

@@ -71,6 +71,7 @@ std::string_view role_of(std::string_view from) {
     std::string_view from;
     std::string_view role;
   };
+
   constexpr std::array<Role, 13> kRoles = {{{"human", "user"},
                                             {"user", "user"},
                                             {"gpt", "assistant"},
@@ -93,9 +94,10 @@ Result<ChatJson> read_sharegpt_message(const ChatJson& one) {
   std::string value = KEDGE_TRY(read_text(one, "value", true));
   const std::string_view role = role_of(from);
   if (role.empty()) {
-    return wrong(fmt::format("\"from\" is \"{}\"; it is human, gpt, system, function_call or "
-                             "observation",
-                             from));
+    return wrong(
+        fmt::format("\"from\" is \"{}\"; it is human, gpt, system, function_call or "
+                    "observation",
+                    from));
   }
   if (role != "call") {
     return Result<ChatJson>(std::in_place, message(role, std::move(value)));
@@ -194,10 +196,10 @@ bool is_assistants(const ChatJson& message) {
 
 bool says_something(const ChatJson& message) {
   const ChatJson* content = find(message, "content");
-  const bool has_words = content != nullptr && !content->empty() &&
-                         (!content->is_string() ||
-                          content->get_ref<const std::string&>().find_first_not_of(" \t\r\n") !=
-                              std::string::npos);
+  const bool has_words =
+      content != nullptr && !content->empty() &&
+      (!content->is_string() ||
+       content->get_ref<const std::string&>().find_first_not_of(" \t\r\n") != std::string::npos);
   return has_words || has_list(message, "tool_calls");
 }
 
@@ -291,10 +293,11 @@ Result<RecordFormat> detect_format(const ChatJson& record) {
   if (record.contains("instruction") && record.contains("output")) {
     return RecordFormat::Alpaca;
   }
-  return wrong(fmt::format("its keys are {}, which no format has: alpaca has instruction and "
-                           "output, sharegpt conversations, messages messages, prompt prompt and "
-                           "completion",
-                           keys_of(record)));
+  return wrong(
+      fmt::format("its keys are {}, which no format has: alpaca has instruction and "
+                  "output, sharegpt conversations, messages messages, prompt prompt and "
+                  "completion",
+                  keys_of(record)));
 }
 
 Result<Conversation> read_conversation(const ChatJson& record, RecordFormat format) {
@@ -310,8 +313,7 @@ Result<Conversation> read_conversation(const ChatJson& record, RecordFormat form
       break;
     case RecordFormat::Sharegpt:
     case RecordFormat::Messages: {
-      const std::string_view key =
-          format == RecordFormat::Sharegpt ? "conversations" : "messages";
+      const std::string_view key = format == RecordFormat::Sharegpt ? "conversations" : "messages";
       if (!has_list(record, key)) {
         return wrong(fmt::format("there is no list \"{}\"", key));
       }
@@ -337,8 +339,9 @@ Result<PreferencePair> read_preference(const ChatJson& record) {
     move_common_beginning(chosen, rejected, asked);
   }
   if (asked.empty()) {
-    return wrong("there is no question: \"prompt\", \"messages\", \"conversations\" or "
-                 "\"instruction\"");
+    return wrong(
+        "there is no question: \"prompt\", \"messages\", \"conversations\" or "
+        "\"instruction\"");
   }
   if (chosen == rejected) {
     return wrong("\"chosen\" and \"rejected\" say the same");

@@ -18,12 +18,14 @@ struct Conversation {
   ChatJson messages = ChatJson::array();
   ChatJson tools = {};    // a list, or null
   std::size_t given = 0;  // the assistant's turns at the beginning that are not learnt
+
   // A prompt and its completion as plain texts, for tokenizers without a template; the messages
   // say the same.
   struct Plain {
     std::string prompt;
     std::string completion;
   };
+
   std::optional<Plain> plain = {};
 };
 

@@ -55,8 +55,8 @@ class StretchReader {
     const RecordFile& file = files_[stretch.file];
     for (std::size_t i = stretch.begin; i < stretch.end; ++i) {
       const RawRecord& record = file.records()[i];
-      const auto read = reader_->read(record, {.file = stretch.file, .line = record.line},
-                                      made.documents);
+      const auto read =
+          reader_->read(record, {.file = stretch.file, .line = record.line}, made.documents);
       KEDGE_TRY(count(read, place_of(file, record), made.counts));
     }
     return made;

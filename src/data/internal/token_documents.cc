@@ -18,9 +18,8 @@ std::span<const std::uint8_t> bytes_of(const std::vector<T>& values) {
 
 void TokenDocuments::add(std::span<const TokenId> ids, std::span<const std::uint8_t> marks,
                          DocumentPlace place) {
-  pieces_.push_back({.first = ids_.size(),
-                     .length = static_cast<std::int32_t>(ids.size()),
-                     .place = place});
+  pieces_.push_back(
+      {.first = ids_.size(), .length = static_cast<std::int32_t>(ids.size()), .place = place});
   ids_.insert(ids_.end(), ids.begin(), ids.end());
   marks_.insert(marks_.end(), marks.begin(), marks.end());
 }
@@ -63,9 +62,8 @@ std::span<const std::uint8_t> TokenDocuments::marks(std::size_t document) const 
 }
 
 std::int64_t TokenDocuments::token_count() const {
-  return std::accumulate(
-      pieces_.begin(), pieces_.end(), std::int64_t{0},
-      [](std::int64_t sum, const Piece& piece) { return sum + piece.length; });
+  return std::accumulate(pieces_.begin(), pieces_.end(), std::int64_t{0},
+                         [](std::int64_t sum, const Piece& piece) { return sum + piece.length; });
 }
 
 std::int64_t TokenDocuments::counted_count() const {

@@ -38,11 +38,11 @@ std::unique_ptr<Dataset> make_windows(RecordDocuments read, const WindowMaking& 
       WindowOptions{.context = config.context, .pack = config.pack, .files = making.files}, info,
       name_making(making.format, config));
   windows->add_note(fmt::format("records  {}: {}", making.kind, read.counts.describe()));
-  windows->add_note(fmt::format(
-      "tokens   {}, {} trained on ({:.1f}%); {} {} of {} tokens, {:.1f}% full", grouped(tokens),
-      grouped(counted), percent(counted, tokens), grouped(windows->size()),
-      config.pack ? "packed windows" : "padded samples", config.context + 1,
-      percent(tokens, windows->size() * (config.context + 1))));
+  windows->add_note(
+      fmt::format("tokens   {}, {} trained on ({:.1f}%); {} {} of {} tokens, {:.1f}% full",
+                  grouped(tokens), grouped(counted), percent(counted, tokens),
+                  grouped(windows->size()), config.pack ? "packed windows" : "padded samples",
+                  config.context + 1, percent(tokens, windows->size() * (config.context + 1))));
   return windows;
 }
 

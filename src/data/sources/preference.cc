@@ -81,8 +81,7 @@ class PairReader : public RecordReader {
 
   Result<ReadRecord> read(const RawRecord& record, DocumentPlace place,
                           TokenDocuments& documents) override {
-    const PreferencePair pair =
-        KEDGE_TRY(read_preference(KEDGE_TRY(parse_record(record.text))));
+    const PreferencePair pair = KEDGE_TRY(read_preference(KEDGE_TRY(parse_record(record.text))));
     MarkedTokens chosen = KEDGE_TRY(encoder_.encode(pair.chosen));
     MarkedTokens rejected = KEDGE_TRY(encoder_.encode(pair.rejected));
     const ReadRecord first = fit_document(config_, chosen.ids, chosen.marks);
@@ -105,8 +104,8 @@ class PairReader : public RecordReader {
 Result<std::unique_ptr<Dataset>> open_part(const std::vector<Path>& paths, const ChatFormat& format,
                                            const config::DataConfig& config) {
   const std::vector<RecordFile> files = KEDGE_TRY(open_record_files(paths));
-  RecordDocuments read = KEDGE_TRY(read_records(
-      files, config, [&] { return std::make_unique<PairReader>(format, config); }));
+  RecordDocuments read = KEDGE_TRY(
+      read_records(files, config, [&] { return std::make_unique<PairReader>(format, config); }));
   return std::make_unique<Pairs>(
       std::move(read),
       WindowMaking{.format = format, .config = config, .files = names_of(files), .kind = {}});

@@ -116,12 +116,11 @@ Result<std::unique_ptr<Dataset>> open_tokenized(const std::vector<Path>& paths,
                                                 const config::DataConfig& config) {
   const ChatFormat format = KEDGE_TRY(load_chat_format(config.tokenizer));
   const std::vector<RecordFile> files = KEDGE_TRY(open_record_files(paths));
-  RecordDocuments read = KEDGE_TRY(read_records(
-      files, config, [&] { return std::make_unique<TextReader>(format, config); }));
-  return make_windows(std::move(read), {.format = format,
-                                        .config = config,
-                                        .files = names_of(files),
-                                        .kind = "text"});
+  RecordDocuments read = KEDGE_TRY(
+      read_records(files, config, [&] { return std::make_unique<TextReader>(format, config); }));
+  return make_windows(
+      std::move(read),
+      {.format = format, .config = config, .files = names_of(files), .kind = "text"});
 }
 
 Result<std::unique_ptr<Dataset>> open_bytes(const std::vector<Path>& paths, std::string part,

@@ -27,15 +27,13 @@ class Dpo : public Loss {
   double smoothing_;
 };
 
-const Losses::Add kAddDpo({"dpo",
-                           "direct preference optimization on pairs of answers "
-                           "(data.name=preference); loss.beta, loss.label_smoothing",
-                           [](const config::LossConfig& config,
-                              const device::ContextPtr& /*context*/)
-                               -> Result<std::unique_ptr<Loss>> {
-                             return std::make_unique<Dpo>(config);
-                           },
-                           {"beta", "label_smoothing"}});
+const Losses::Add kAddDpo(
+    {"dpo",
+     "direct preference optimization on pairs of answers "
+     "(data.name=preference); loss.beta, loss.label_smoothing",
+     [](const config::LossConfig& config, const device::ContextPtr& /*context*/)
+         -> Result<std::unique_ptr<Loss>> { return std::make_unique<Dpo>(config); },
+     {"beta", "label_smoothing"}});
 
 }  // namespace
 }  // namespace kedge::nn

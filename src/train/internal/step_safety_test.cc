@@ -106,12 +106,17 @@ class StepSafety : public testing::Test {
     const Path file = folder_ / "pairs.jsonl";
     std::string text;
     for (int i = 0; i < 8; ++i) {
-      text += R"({"prompt": "a", "chosen": "yes", "rejected": "no"})" "\n";
+      text += R"({"prompt": "a", "chosen": "yes", "rejected": "no"})"
+              "\n";
     }
     EXPECT_TRUE(write_file_atomic(file, text));
-    return {"data.name=preference", "loss.name=dpo", "data.path=" + file.string(),
+    return {"data.name=preference",
+            "loss.name=dpo",
+            "data.path=" + file.string(),
             std::string("data.tokenizer=") + KEDGE_FIXTURES + "/data/tokenizers/llama3.json",
-            "data.context=16", "model.name=gpt-nano", "model.heads=2"};
+            "data.context=16",
+            "model.name=gpt-nano",
+            "model.heads=2"};
   }
 
   ScratchFolder folder_;

@@ -51,8 +51,7 @@ class ClassMeters : public Meters {
            fused_->count_hits({.scores = scores, .labels = labels, .loss = loss}, sums);
   }
 
-  void add_own(const at::Tensor& scores, const at::Tensor& labels,
-               const at::Tensor& own) override {
+  void add_own(const at::Tensor& scores, const at::Tensor& labels, const at::Tensor& own) override {
     if (classes_ == 0) {
       return;
     }
