@@ -127,7 +127,7 @@ class Measurement {
 }  // namespace
 
 Result<LoaderReport> measure_loader(const config::Config& config, double seconds) {
-  const data::TrainVal splits = KEDGE_TRY(data::open_data(config.data));
+  const data::TrainVal splits = KEDGE_TRY(data::open_data(config));
   const data::Pipeline pipeline = KEDGE_TRY(data::Pipeline::parse(config.transform.train));
   LoaderReport report{.samples = splits.train->size(), .speeds = {}};
   for (std::int64_t workers = 0; workers <= cores(); workers = workers == 0 ? 1 : 2 * workers) {
@@ -141,7 +141,7 @@ Result<LoaderReport> measure_loader(const config::Config& config, double seconds
 Result<LoaderReport> watch_loader(const config::Config& config, double seconds,
                                   const std::function<void(const std::string&)>& tell) {
   const Stopwatch opening;
-  const data::TrainVal splits = KEDGE_TRY(data::open_data(config.data));
+  const data::TrainVal splits = KEDGE_TRY(data::open_data(config));
   const data::Pipeline pipeline = KEDGE_TRY(data::Pipeline::parse(config.transform.train));
   tell(fmt::format("{}: {} training samples, opened in {}", config.data.name,
                    render_grouped(static_cast<std::uint64_t>(splits.train->size())),

@@ -178,7 +178,7 @@ Result<BenchReport> measure_all(const config::Config& config, const BenchPlan& p
 }
 
 Result<BatchSearch> find_batch_size(const config::Config& config, const BenchPlan& plan) {
-  const std::int64_t samples = KEDGE_TRY(data::open_data(config.data)).train->size();
+  const std::int64_t samples = KEDGE_TRY(data::open_data(config)).train->size();
   TrialRuns runs(config, plan);
   Finder finder(runs, samples);
   KEDGE_TRY(finder.run(std::min(config.loader.batch_size, std::max<std::int64_t>(samples, 1))));

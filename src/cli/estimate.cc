@@ -123,7 +123,7 @@ std::optional<double> seconds_for(const config::Config& config, const PastRun& r
 // Samples that are trained on, and those of validation as what they cost: no way back through the
 // network is about a third.
 Result<double> count_samples(const config::Config& config) {
-  const data::TrainVal splits = KEDGE_TRY(data::open_data(config.data));
+  const data::TrainVal splits = KEDGE_TRY(data::open_data(config));
   const auto epochs = static_cast<double>(config.train.epochs);
   double samples = epochs * static_cast<double>(splits.train->size());
   if (config.train.max_steps > 0) {

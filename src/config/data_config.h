@@ -25,6 +25,24 @@ constexpr std::array<std::string_view, 2> enum_names(OnError) {
   return {"fail", "skip"};
 }
 
+enum class RecordFormat : std::uint8_t { Auto, Alpaca, Sharegpt, Messages, Prompt };
+
+constexpr std::array<std::string_view, 5> enum_names(RecordFormat) {
+  return {"auto", "alpaca", "sharegpt", "messages", "prompt"};
+}
+
+enum class TrainOn : std::uint8_t { Assistant, All };
+
+constexpr std::array<std::string_view, 2> enum_names(TrainOn) {
+  return {"assistant", "all"};
+}
+
+enum class TooLong : std::uint8_t { Fail, Cut, Skip };
+
+constexpr std::array<std::string_view, 3> enum_names(TooLong) {
+  return {"fail", "cut", "skip"};
+}
+
 struct DataConfig {
   std::string name = "cifar10";
   std::string path = "";
@@ -40,6 +58,12 @@ struct DataConfig {
   OnError on_error = OnError::Fail;
   std::string text_field = "text";
   std::int64_t context = 256;
+  std::string tokenizer = "";
+  std::string chat_template = "";
+  RecordFormat format = RecordFormat::Auto;
+  TrainOn train_on = TrainOn::Assistant;
+  TooLong too_long = TooLong::Fail;
+  bool pack = true;
   std::int64_t samples = 2048;
   std::int64_t image_size = 32;
   std::int64_t channels = 3;
@@ -67,10 +91,29 @@ struct DataConfig {
     s.field("classes", classes,
             "keep only these classes; their order gives the labels. Empty: all, sorted by name");
     s.field("label_from", label_from, "imagefolder: label from the folder or from the file name");
-    s.field("on_error", on_error, "a file that cannot be decoded: fail, or skip and count it",
-            kMayChange);
+    s.field("on_error", on_error,
+            "a file or record that cannot be decoded: fail, or skip and count it", kMayChange);
     s.field("text_field", text_field, "text: the field of each JSONL record");
     s.field("context", context, "text: tokens per sample", at_least(2));
+    s.field("tokenizer", tokenizer,
+            "chat, preference, text: whose tokens and chat template: a folder of Hugging Face's, a "
+            ".gguf file, a tokenizer.json; empty: model.file's (text: bytes where it has none)",
+            InHash::UnlessDefault, kMayChange);  // the data's digest names it
+    s.field("chat_template", chat_template,
+            "chat, preference: a file with the Jinja template to use; empty: the tokenizer's own",
+            InHash::UnlessDefault, kMayChange);
+    s.field("format", format, "chat: how the records are written; auto: as each file's first one",
+            InHash::UnlessDefault);
+    s.field("train_on", train_on, "chat: which tokens count in the loss: the assistant's, or all",
+            InHash::UnlessDefault);
+    s.field("too_long", too_long,
+            "chat, preference: a record with more tokens than data.context takes: fail, cut its "
+            "end off, or skip it; cut and skipped ones are counted",
+            InHash::UnlessDefault);
+    s.field("pack", pack,
+            "chat, text with a tokenizer: several documents share a sample, none seeing another; "
+            "false: one a sample, padded",
+            InHash::UnlessDefault);
     s.field("samples", samples, "synthetic: number of samples", between(1, 100'000'000));
     s.field("image_size", image_size, "synthetic: image side in pixels", at_least(1));
     s.field("channels", channels, "synthetic: colour channels", between(1, 4));

@@ -215,15 +215,20 @@ struct LossConfig {
   std::string name = "cross_entropy";
   double label_smoothing = 0;
   double z_loss = 0;
+  double beta = 0.1;
 
   void describe(Section& s) {
     s.field("name", name, "what is minimised: `kedge list losses`");
     s.field("label_smoothing", label_smoothing,
-            "cross_entropy: fraction of the target given to all", between(0, 1));
+            "cross_entropy: fraction of the target given to all; dpo: of the pairs that are taken "
+            "to be the wrong way round",
+            between(0, 1));
     s.field("z_loss", z_loss,
             "cross_entropy: this times the square of log(sum(exp(scores))) is added, which keeps "
             "scores near zero (PaLM used 1e-4)",
             at_least(0), InHash::UnlessDefault);
+    s.field("beta", beta, "dpo: how strongly the model is held to what it was before", above(0),
+            InHash::UnlessDefault);
   }
 };
 

@@ -76,6 +76,10 @@ Result<void> validate(const LoadedConfig& loaded) {
   rules.refuse(c.ema.decay >= 1, "ema.decay", "must be below 1, or the average never moves");
   rules.refuse(c.train.mixup > 0 && c.loss.name == "nll", "train.mixup",
                "makes soft targets, which nll cannot take: use cross_entropy or mse");
+  rules.refuse(c.loss.name == "dpo" && c.data.name != "preference", "loss.name",
+               "dpo judges pairs of answers: it needs data.name=preference");
+  rules.refuse(c.data.name == "preference" && c.loss.name != "dpo", "data.name",
+               "preference data are pairs of answers: they need loss.name=dpo");
   rules.check(parse_save_interval(c.checkpoint.every), "checkpoint.every");
   rules.check(parse_keep_interval(c.checkpoint.keep_every), "checkpoint.keep_every");
   rules.refuse(c.checkpoint.link_frozen && !c.model.finetune && c.model.freeze.empty() &&

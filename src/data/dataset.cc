@@ -1,5 +1,7 @@
 #include "data/dataset.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
@@ -7,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -39,6 +42,36 @@ Result<void> check_labels(const Dataset& dataset) {
     }
   }
   return {};
+}
+
+// What other programs call our sources, far from the letters of our names.
+Result<void> check_name(const std::string& name) {
+  struct Word {
+    std::string_view word;
+    std::string_view source;
+  };
+
+  constexpr std::array<Word, 14> kWords = {{{"instruct", "chat"},
+                                            {"instruction", "chat"},
+                                            {"instructions", "chat"},
+                                            {"sft", "chat"},
+                                            {"alpaca", "chat"},
+                                            {"sharegpt", "chat"},
+                                            {"messages", "chat"},
+                                            {"conversations", "chat"},
+                                            {"chatml", "chat"},
+                                            {"dpo", "preference"},
+                                            {"pairs", "preference"},
+                                            {"jsonl", "text"},
+                                            {"json", "text"},
+                                            {"bin", "tokens"}}};
+  const auto* found = std::ranges::find(kWords, name, &Word::word);
+  if (found == kWords.end()) {
+    return {};
+  }
+  return fail(ErrorKind::Usage,
+              fmt::format("unknown data source '{}'; did you mean '{}'?", name, found->source),
+              "`kedge list data` says what each reads");
 }
 
 SplitOptions split_options(const config::DataConfig& config) {
@@ -182,11 +215,28 @@ std::int64_t Dataset::index_at(const OrderKey& key, std::int64_t position) const
                      : position;
 }
 
+config::DataConfig data_config(const config::Config& config) {
+  config::DataConfig data = config.data;
+  const Path model = config.model.file;
+  std::error_code ignored;
+  const bool has_tokenizer =
+      model.extension() == ".gguf" || std::filesystem::exists(model / "tokenizer.json", ignored);
+  if (data.tokenizer.empty() && has_tokenizer) {
+    data.tokenizer = model.string();
+  }
+  return data;
+}
+
 Result<SourceSplits> open_source(const config::DataConfig& config) {
+  KEDGE_TRY(check_name(config.name));
   config::DataConfig placed = config;
   placed.path = place_of(config).string();
   auto splits = KEDGE_TRY(Sources::make("data source", config.name, placed));
   return std::move(*splits);
+}
+
+Result<TrainVal> open_data(const config::Config& config) {
+  return open_data(data_config(config));
 }
 
 Result<TrainVal> open_data(const config::DataConfig& config) {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "data/field.h"
 #include "data/image.h"
 #include "data/order.h"
+#include "data/tokenizer/tokenizer.h"
 
 namespace kedge::data {
 
@@ -24,7 +26,9 @@ struct DatasetInfo {
   std::vector<std::string> class_names;
   std::vector<double> mean;  // images: per channel, of pixels in 0..1
   std::vector<double> std;
-  std::int64_t vocab = 0;  // tokens: ids are below this
+  std::int64_t vocab = 0;                   // tokens: ids are below this
+  std::optional<Tokenizer> tokenizer = {};  // whose ids they are; nothing: bytes, or not known
+  std::vector<std::string> notes = {};      // what a person should know of how samples were made
 
   // All 0 where there are no images, height and width where they differ.
   ImageShape image_shape() const;
@@ -85,6 +89,9 @@ struct TrainVal {
   std::string digest;  // of the data as selected and split
 };
 
+// The data section, with model.file's tokenizer where it has one and data.tokenizer names none.
+config::DataConfig data_config(const config::Config& config);
+
 // Errors as open_data(). The splits of one data set as they lie on disk (data.name, data.path):
 // every class, no split.
 Result<SourceSplits> open_source(const config::DataConfig& config);
@@ -92,5 +99,8 @@ Result<SourceSplits> open_source(const config::DataConfig& config);
 // The split, with data.classes, data.sample_ratio and data.mix applied. NotFound says how to get
 // the data; Usage names the key that does not go with them.
 Result<TrainVal> open_data(const config::DataConfig& config);
+
+// The same of data_config().
+Result<TrainVal> open_data(const config::Config& config);
 
 }  // namespace kedge::data

@@ -24,6 +24,12 @@ inline constexpr std::string_view kLossMask = "loss_mask";
 // in order, each a stretch of its own. Padding at the end is one further document. Positions begin
 // anew and attention ends where the number changes.
 inline constexpr std::string_view kDocuments = "documents";
+// Two texts of which the first is preferred: I32 [2, context + 1], padded at the end; U8 [2,
+// context], one value a target: 1 where it belongs to the answer that is judged; F32 [2], the sums
+// of the answers' log-probabilities before training, which the trainer adds.
+inline constexpr std::string_view kPairTokens = "pair_tokens";
+inline constexpr std::string_view kPairMask = "pair_mask";
+inline constexpr std::string_view kPairReference = "pair_reference";
 
 // Placement: one data::Placement a sample, which says where U8 values of the field's shape are.
 enum class FieldType : std::uint8_t { U8, I32, I64, F32, Placement };

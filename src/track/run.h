@@ -36,6 +36,7 @@ struct RunStart {
   std::string effective_config_text;  // every value -> config.yaml
   std::string config_hash;
   std::string data_digest;
+  std::string sample_text;     // one sample as text -> sample.txt; empty: no such file
   nlohmann::json environment;  // collect_environment()
   std::string csv;             // metrics CSV: name in the run folder, or absolute; empty: none
   double system_every_s = 0;   // seconds between records of how busy the machine is; 0: none

@@ -28,9 +28,10 @@ Evaluator::Evaluator(data::Loader& loader, InputMaker& make_inputs, const nn::Lo
       loss_(loss),
       preparation_(preparation),
       options_(std::move(options)),
-      meters_(preparation.task->make_meters(
-          preparation.signature,
-          {.context = options_.context, .with_confusion = options_.with_confusion})),
+      meters_(preparation.task->make_meters(preparation.signature,
+                                            {.context = options_.context,
+                                             .with_confusion = options_.with_confusion,
+                                             .beta = options_.beta})),
       graphs_(options_.capture_with, "batches of the validation") {}
 
 // The scores of the batch that was staged, counted. Asked of the device, not read back.

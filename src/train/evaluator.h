@@ -37,6 +37,7 @@ class Evaluator {
     device::ContextPtr context = std::make_shared<const device::Context>();
     bool with_confusion = false;
     std::int64_t prediction_count = 0;
+    double beta = 0.1;  // loss.beta
     device::Plugin* capture_with =
         nullptr;  // captures what is done for a batch; null: nothing does
     // Asked for the scores where other ranks have parts of the model; null: the model is.

@@ -34,6 +34,7 @@ struct Inputs {
   at::Tensor y;               // int64 [N], or [N, T]; undefined for images without labels
   at::Tensor counted = {};    // targets that a mask leaves, a double; undefined: all of them
   at::Tensor documents = {};  // nn::ModelInput's
+  at::Tensor reference = {};  // preference pairs: float [N, 2]
 
   nn::ModelInput input() const { return {x, documents}; }
 };

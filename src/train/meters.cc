@@ -7,8 +7,9 @@
 
 namespace kedge::train {
 
-Meters::Meters(const device::ContextPtr& context)
-    : sums_(torch::zeros({4}, torch::TensorOptions(torch::kFloat64).device(context->device))) {}
+Meters::Meters(const device::ContextPtr& context, std::int64_t own)
+    : sums_(
+          torch::zeros({2 + own}, torch::TensorOptions(torch::kFloat64).device(context->device))) {}
 
 void Meters::reset() {
   sums_.zero_();  // in place: a captured step adds to this very tensor
@@ -26,9 +27,7 @@ void Meters::add(const at::Tensor& loss, const at::Tensor& scores, const Inputs&
     sums_[0].add_(loss.detach().to(at::kDouble), count);
     sums_[1].add_(count);
   }
-  at::Tensor first = sums_[2];
-  at::Tensor second = sums_[3];
-  add_own(scores, inputs.y, first, second);
+  add_own(scores, inputs.y, sums_.slice(0, 2));
 }
 
 Metrics Meters::read(const std::string& prefix, dist::ProcessGroup& group) {
@@ -38,8 +37,10 @@ Metrics Meters::read(const std::string& prefix, dist::ProcessGroup& group) {
   const at::Tensor sums = all.cpu();
   const auto* value = sums.data_ptr<double>();
   const double count = std::max(value[1], 1.0);
-  const Means means{
-      .loss = value[0] / count, .first = value[2] / count, .second = value[3] / count};
+  Means means{.loss = value[0] / count};
+  for (std::int64_t i = 2; i < sums.numel(); ++i) {
+    means.own.push_back(value[i] / count);
+  }
   Metrics metrics{{prefix + "loss", means.loss}};
   read_own(means, prefix, metrics);
   return metrics;

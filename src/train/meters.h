@@ -21,7 +21,8 @@ using Metrics = std::map<std::string, double>;
 // Used by the thread that trains; add() may be captured, the others may not.
 class Meters {
  public:
-  explicit Meters(const device::ContextPtr& context);
+  // `own`: how many sums the task has of its own.
+  explicit Meters(const device::ContextPtr& context, std::int64_t own = 2);
   virtual ~Meters() = default;
   Meters(const Meters&) = delete;
   Meters& operator=(const Meters&) = delete;
@@ -51,8 +52,7 @@ class Meters {
   // Of all targets that count.
   struct Means {
     double loss = 0;
-    double first = 0;  // of the task's own sums
-    double second = 0;
+    std::vector<double> own = {};  // of the task's own sums
   };
 
  private:
@@ -62,14 +62,14 @@ class Meters {
     return false;
   }
 
-  // Adds to the task's own two sums.
+  // Adds to the task's own sums.
   virtual void add_own(const at::Tensor& /*scores*/, const at::Tensor& /*targets*/,
-                       at::Tensor& /*first*/, at::Tensor& /*second*/) {}
+                       const at::Tensor& /*own*/) {}
 
   virtual void read_own(const Means& /*means*/, const std::string& /*prefix*/,
                         Metrics& /*metrics*/) const {}
 
-  at::Tensor sums_;  // double [4]: loss * targets, targets, two of the task's own
+  at::Tensor sums_;  // double: loss * targets, targets, and the task's own
 };
 
 }  // namespace kedge::train

@@ -60,7 +60,7 @@ track::WhichCheckpoints which_checkpoints(config::SentCheckpoints choice) {
 }
 
 track::RunStart run_start(const config::LoadedConfig& config, const Setup& setup,
-                          const TrainingOptions& options) {
+                          const std::string& sample, const TrainingOptions& options) {
   nlohmann::json environment = track::collect_environment(options.argc, options.argv);
   environment["device"] = device::device_facts(setup.context->device);
   environment["libtorch"] = TORCH_VERSION;
@@ -77,6 +77,7 @@ track::RunStart run_start(const config::LoadedConfig& config, const Setup& setup
           .effective_config_text = config::render_effective(config),
           .config_hash = config.hash(),
           .data_digest = setup.data.digest,
+          .sample_text = sample,
           .environment = std::move(environment),
           .csv = config->track.csv,
           .system_every_s = config->track.system_every.value,
@@ -96,7 +97,8 @@ struct Start {
 
 Result<std::unique_ptr<track::Run>> open_run(const config::LoadedConfig& config, const Setup& setup,
                                              Start& start) {
-  const track::RunStart facts = run_start(config, setup, start.options);
+  const std::string sample = KEDGE_TRY(render_first_sample(*config, setup));
+  const track::RunStart facts = run_start(config, setup, sample, start.options);
   if (!start.resumption) {
     return track::Run::create(facts);
   }
@@ -221,6 +223,9 @@ Result<void> train_in_run(const config::LoadedConfig& config, Setup& setup, trac
   Step step({*config, setup.context, setup.preparation, *setup.model, *setup.loss, *setup.optimizer,
              learning_rate, *setup.make_inputs, *setup.strategy, run, capture_with, waits,
              /*keeps_frozen=*/!setup.base});
+  if (setup.group->is_first()) {
+    say_sample(*reporter, *config, setup, KEDGE_TRY(render_first_sample(*config, setup)));
+  }
   say_step(*reporter, step, setup);
   Session session({config, setup.preparation, step, learning_rate, *setup.group, run, *reporter,
                    setup.data.digest, stop, crash,
@@ -241,6 +246,7 @@ Result<void> train_in_run(const config::LoadedConfig& config, Setup& setup, trac
         Evaluator::Options{.context = setup.context,
                            .with_confusion = config->track.confusion,
                            .prediction_count = config->track.predictions,
+                           .beta = config->loss.beta,
                            .capture_with = config->train.graph ? capture_with : nullptr,
                            .strategy = setup.strategy.get(),
                            .should_stop = [&] { return stop.reason(checkpoints->reserve_s()); }});

@@ -17,6 +17,10 @@ struct Scored {
 // `Forward`: nn::Model or parallel::Strategy.
 template <typename Forward>
 Scored score(Forward& model, const nn::Loss& loss, const Task& task, const Inputs& inputs) {
+  if (task.judges_itself()) {
+    const at::Tensor judged = task.judge(model.forward_to_head(inputs.input()), inputs);
+    return {.loss = loss(judged, inputs.y), .scores = judged};
+  }
   if (!task.needs_scores() && model.ends_in_linear()) {
     const nn::Head head = model.forward_to_head(inputs.input());
     if (const at::Tensor all = loss.of_head(head, inputs.y); all.defined()) {

@@ -15,6 +15,7 @@
 #include "core/result.h"
 #include "data/loader.h"
 #include "data/pipeline.h"
+#include "nn/model_input.h"
 #include "nn/signature.h"
 #include "train/inputs.h"
 #include "train/meters.h"
@@ -33,6 +34,7 @@ struct MeterOptions {
   device::ContextPtr context = std::make_shared<const device::Context>();
   bool has_mixed_targets = false;  // scores are judged by no one label
   bool with_confusion = false;     // where the task has one
+  double beta = 0.1;               // loss.beta, for tasks that measure rewards
 };
 
 class Task {
@@ -67,6 +69,12 @@ class Task {
 
   // Whether meters and predictions look at the scores: a model with many need not hold them then.
   virtual bool needs_scores() const { return true; }
+
+  // What the loss and the meters get in place of the model's scores; undefined: the scores
+  // themselves. Asked only of models that end in a linear layer; inside a captured step too.
+  virtual at::Tensor judge(const nn::Head& /*head*/, const Inputs& /*inputs*/) const { return {}; }
+
+  virtual bool judges_itself() const { return false; }
 
   // Of validation; decides which checkpoint is best where the config names no metric.
   virtual std::string_view best_metric() const { return "val/loss"; }

@@ -11,6 +11,7 @@
 #include "device/plugin.h"
 #include "nn/loss.h"
 #include "train/evaluator.h"
+#include "train/reference.h"
 #include "train/saved_model.h"
 #include "train/torch_guard.h"
 #include "use/internal/class_report.h"
@@ -93,13 +94,23 @@ Result<Measured> measure_model(nn::Model& model, const train::SavedModel& saved,
   const at::Device device = context->device;
   model.to(device);
 
-  const data::TrainVal parts = KEDGE_TRY(data::open_data(config.data));
-  const data::Dataset* dataset = on_train_split ? parts.train.get() : parts.val.get();
+  data::TrainVal parts = KEDGE_TRY(data::open_data(config));
+  std::unique_ptr<data::Dataset>& dataset = on_train_split ? parts.train : parts.val;
   if (dataset == nullptr || dataset->size() == 0) {
     return fail(ErrorKind::Usage, "there is no validation split to evaluate on",
                 "use --train for the training split, or set data.path, data.val_ratio");
   }
   KEDGE_TRY(check_classes(dataset->info().class_names, saved.preparation.class_names));
+  const auto group = dist::make_single_process_group();
+  if (train::needs_reference(*dataset)) {
+    const bool has_adapters = config.model.lora.is_on();
+    const auto first = has_adapters
+                           ? nullptr
+                           : KEDGE_TRY(train::make_first_model(config, saved.preparation, context));
+    dataset = KEDGE_TRY(train::with_reference(
+        std::move(dataset),
+        {config, saved.preparation, has_adapters ? model : *first, context, *group}));
+  }
   const data::Pipeline pipeline = KEDGE_TRY(data::Pipeline::parse(saved.preparation.eval_steps));
   const std::int64_t batch_size =
       config.loader.eval_batch_size > 0 ? config.loader.eval_batch_size : config.loader.batch_size;
@@ -111,9 +122,9 @@ Result<Measured> measure_model(nn::Model& model, const train::SavedModel& saved,
                        .allocate = train::batch_allocator(device, true)});
   train::InputMaker make_inputs(saved.preparation, {.device = device});
   const auto loss = KEDGE_TRY(nn::Losses::make("loss", config.loss.name, config.loss, context));
-  train::Evaluator evaluator(loader, make_inputs, *loss, saved.preparation,
-                             {.context = context, .with_confusion = true});
-  const auto group = dist::make_single_process_group();
+  train::Evaluator evaluator(
+      loader, make_inputs, *loss, saved.preparation,
+      {.context = context, .with_confusion = true, .beta = config.loss.beta});
   return Measured{KEDGE_TRY(evaluator.run(model, on_train_split ? "train/" : "val/", *group)),
                   static_cast<std::int64_t>(dataset->size())};
 }

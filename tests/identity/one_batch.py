@@ -2,7 +2,8 @@
 """One step has the gradient of one whole batch, however its samples are divided.
 
 The batch is divided by ranks, by micro-batches, by both, evenly and not, with samples that cannot
-be decoded. The optimizer is plain SGD with a rate of 1, so that weights differ by the gradient.
+be decoded, and with conversations that share windows or have one each. The optimizer is plain SGD
+with a rate of 1, so that weights differ by the gradient.
 """
 
 import argparse
@@ -27,6 +28,13 @@ PICTURES = [
     "transform.eval=[resize 8 8]",
 ]
 TOKENS = ["model.name=gpt-nano", "data.name=tokens", "data.context=39"]
+CHATS = [
+    "model.name=gpt-nano",
+    "data.name=chat",
+    "data.context=52",
+    f"data.tokenizer={ROOT / 'tests/fixtures/data/tokenizers/llama3.json'}",
+    "data.chat_template=../data/chats.jinja",
+]
 
 # Windows differ in how many of their tokens count; in every third none does.
 def write_masked(data: pathlib.Path) -> None:
@@ -36,13 +44,32 @@ def write_masked(data: pathlib.Path) -> None:
     (data / "masked/train.mask").write_bytes(mask)
 
 
+# A long and a short conversation in each window, as many as there are windows.
+def write_chats(data: pathlib.Path) -> None:
+    (data / "chats").mkdir()
+    (data / "chats.jinja").write_text(
+        "{% for m in messages %}{{ m.role }}\n{{ m.content }}<|end|>{% endfor %}"
+        "{% if add_generation_prompt %}assistant\n{% endif %}"
+    )
+    lines = [
+        json.dumps({"prompt": "q" * (1 + i % 3), "completion": "z" * size}) + "\n"
+        for i in range(SAMPLES)
+        for size in (13 + i % 4, 1 + i % 3)
+    ]
+    (data / "chats/train.jsonl").write_text("".join(lines))
+    (data / "chats/val.jsonl").write_text(lines[0])
+
+
 SAMPLES = 30  # of an epoch, which is the whole batch
 DATA = {
     "pictures": [*PICTURES, "data.path=../data/pictures"],
     "damaged pictures": [*PICTURES, "data.path=../data/damaged", "data.on_error=skip"],
     "tokens": [*TOKENS, "data.path=../data/tokens"],
     "masked tokens": [*TOKENS, "data.path=../data/masked"],
+    "packed conversations": [*CHATS, "data.path=../data/chats"],
 }
+# What the whole batch is compared as, where it is not the first of the divisions.
+WHOLE = {"packed conversations": ["data.pack=false", f"loader.batch_size={2 * SAMPLES}"]}
 
 # Ranks and the size of a micro-batch of all of them.
 DIVISIONS = [(1, 30), (1, 10), (1, 7), (1, 29), (2, 30), (2, 8), (3, 30), (3, 11), (2, 2)]
@@ -80,8 +107,12 @@ def main() -> int:
         scratch = pathlib.Path(text)
         write_data(scratch / "data")
         write_masked(scratch / "data")
+        write_chats(scratch / "data")
         for what, values in DATA.items():
             whole = None
+            if what in WHOLE:
+                folder = scratch / f"{what} whole".replace(" ", "-")
+                whole = gradient_step(kedge, folder, [*values, *WHOLE[what]])
             for ranks, size in DIVISIONS:
                 folder = scratch / f"{what} {ranks} {size}".replace(" ", "-")
                 keys = [

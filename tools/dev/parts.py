@@ -68,6 +68,7 @@ PARTS = [
     Part("web", ("npm", "--prefix", "web", "run", "check"), needs=("node",)),
     Part("onnx", peer("tests/python/onnx_test.py"), needs=("peers",)),
     Part("interop", peer("tests/python/interop_test.py"), needs=("peers",)),
+    Part("instruct", peer("tests/python/instruct_test.py"), needs=("peers",)),
     Part("exchange", peer("tests/python/exchange_test.py"), needs=("peers",)),
     Part(
         "tokenizers",

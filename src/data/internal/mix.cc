@@ -20,6 +20,9 @@ Joined::Joined(std::vector<std::unique_ptr<Dataset>> sets)
   for (const auto& set : sets_) {
     starts_.push_back(starts_.back() + set->size());
     info_.vocab = std::max(info_.vocab, set->info().vocab);
+    if (set != sets_.front()) {
+      info_.notes.insert(info_.notes.end(), set->info().notes.begin(), set->info().notes.end());
+    }
     if (set->info().fields != info_.fields) {
       info_.fields = without_size(info_.fields);
     }

@@ -18,10 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_text_name(const Path& path) {
-  return path.extension() == ".txt" || path.extension() == ".jsonl";
-}
-
 bool is_test_name(const Path& relative) {
   constexpr std::array<std::string_view, 4> kTestNames = {"val", "valid", "validation", "test"};
   const auto is_one = [&](const std::string& name) {
@@ -75,7 +71,7 @@ Result<std::string> read_jsonl(const Path& path, const config::DataConfig& confi
 
 }  // namespace
 
-Result<TextFiles> find_text_files(const Path& path) {
+Result<TextFiles> find_text_files(const Path& path, const std::vector<std::string>& endings) {
   TextFiles files;
   std::error_code error;
   std::error_code ignored;  // a dangling link is no text
@@ -88,7 +84,8 @@ Result<TextFiles> find_text_files(const Path& path) {
   }
   for (fs::recursive_directory_iterator at(path, error), end; !error && at != end;
        at.increment(error)) {
-    if (is_text_name(at->path()) && at->is_regular_file(ignored)) {
+    const std::string ending = at->path().extension().string();
+    if (std::ranges::find(endings, ending) != endings.end() && at->is_regular_file(ignored)) {
       const bool is_test = is_test_name(at->path().lexically_relative(path));
       (is_test ? files.test : files.train).push_back(at->path());
     }

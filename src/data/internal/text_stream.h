@@ -19,9 +19,10 @@ struct TextFiles {
   std::vector<Path> test;
 };
 
-// One file, or every .txt and .jsonl below a folder, sorted. A file or top folder called val,
-// valid, validation or test belongs to the test split.
-Result<TextFiles> find_text_files(const Path& path);
+// One file, or every file below a folder whose name ends in one of `endings`, sorted. A file or top
+// folder called val, valid, validation or test belongs to the test split.
+Result<TextFiles> find_text_files(const Path& path,
+                                  const std::vector<std::string>& endings = {".txt", ".jsonl"});
 
 class TextStream {
  public:

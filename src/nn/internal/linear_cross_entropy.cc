@@ -7,6 +7,8 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
+#include "nn/internal/head_types.h"
+
 namespace kedge::nn {
 namespace {
 
@@ -21,16 +23,6 @@ struct Judging {
   at::Tensor inverse_count;  // 1 / targets that count
   bool wants_gradient = false;
 };
-
-at::ScalarType compute_type(const at::Tensor& features) {
-  const at::DeviceType device = features.device().type();
-  return at::autocast::is_autocast_enabled(device) ? at::autocast::get_autocast_dtype(device)
-                                                   : features.scalar_type();
-}
-
-at::ScalarType wide_type(at::ScalarType type) {
-  return type == at::kDouble ? at::kDouble : at::kFloat;
-}
 
 // The sum of the rows' losses; where it is wanted, `scores` become the gradient of the mean.
 at::Tensor judge_plainly(const Judging& judging, at::Tensor& scores, const at::Tensor& targets) {
@@ -88,7 +80,7 @@ class LinearCrossEntropy : public torch::autograd::Function<LinearCrossEntropy> 
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& features,
                             const at::Tensor& weight, const at::Tensor& targets,
                             const EntropyOptions& options, bool wants_gradient) {
-    const at::ScalarType type = compute_type(features);
+    const at::ScalarType type = score_type(features);
     const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
     const at::Tensor rows = features.reshape({-1, features.size(-1)}).to(type);
     const at::Tensor used = weight.to(type);

@@ -176,6 +176,9 @@ Result<RecorderFiles> make_files(const RunStart& start, const Identity& run, Att
   KEDGE_TRY(attempt.set_facts(0, {}));
   KEDGE_TRY(write_file_atomic(path / "config.yaml", start.effective_config_text));
   KEDGE_TRY(write_file_atomic(path / "config.user.yaml", start.config_file_text));
+  if (!start.sample_text.empty()) {
+    KEDGE_TRY(write_file_atomic(path / "sample.txt", start.sample_text));
+  }
   KEDGE_TRY(write_environment(path, start.environment, 1));
   auto files = KEDGE_TRY(open_files(start, path, run.id, attempt.number(), std::nullopt));
   // Last: a folder with run.json has everything else.

@@ -1,13 +1,46 @@
 #include "train/internal/announce.h"
 
+#include <algorithm>
+#include <string_view>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/units.h"
+#include "data/sample_text.h"
 #include "device/device.h"
 #include "device/precision.h"
 
 namespace kedge::train {
+namespace {
+
+constexpr std::size_t kSampleLines = 24;
+constexpr std::size_t kSampleBytes = 240;  // of a line
+
+// Whole characters.
+std::string shorten(std::string_view line) {
+  if (line.size() <= kSampleBytes) {
+    return std::string(line);
+  }
+  std::size_t end = kSampleBytes;
+  while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xC0U) == 0x80U) {
+    --end;
+  }
+  return std::string(line.substr(0, end)) + " ...";
+}
+
+std::int64_t first_sample(const config::Config& config, const Setup& setup) {
+  return setup.data.train->index_at({.seed = static_cast<std::uint64_t>(config.seed),
+                                     .epoch = 0,
+                                     .shuffle = config.loader.shuffle},
+                                    0);
+}
+
+}  // namespace
+
+Result<std::string> render_first_sample(const config::Config& config, const Setup& setup) {
+  return data::render_sample(*setup.data.train, first_sample(config, setup));
+}
 
 void say_facts(Reporter& reporter, const config::Config& config, const Setup& setup,
                const track::Run& run) {
@@ -23,6 +56,14 @@ void say_facts(Reporter& reporter, const config::Config& config, const Setup& se
   reporter.say(fmt::format("data     {}: {} training, {} validation samples", config.data.name,
                            render_grouped(static_cast<std::uint64_t>(setup.data.train->size())),
                            render_grouped(static_cast<std::uint64_t>(val_size))));
+  for (const std::string& note : setup.data.train->info().notes) {
+    reporter.say(note);
+  }
+  if (setup.data.val != nullptr && setup.data.val->info().notes != setup.data.train->info().notes) {
+    for (const std::string& note : setup.data.val->info().notes) {
+      reporter.say("val " + note);
+    }
+  }
   reporter.say(fmt::format(
       "model    {}: {} parameters{}",
       config.model.file.empty() ? config.model.name : config.model.file,
@@ -30,6 +71,24 @@ void say_facts(Reporter& reporter, const config::Config& config, const Setup& se
       trainable == all
           ? ""
           : fmt::format(", {} trained", render_grouped(static_cast<std::uint64_t>(trainable)))));
+}
+
+void say_sample(Reporter& reporter, const config::Config& config, const Setup& setup,
+                const std::string& text) {
+  if (text.empty()) {
+    return;
+  }
+  reporter.say(fmt::format("sample   {}; trained on: what stands between {{+ and +}}",
+                           setup.data.train->name(first_sample(config, setup))));
+  std::string_view rest = text;
+  for (std::size_t shown = 0; !rest.empty() && shown < kSampleLines; ++shown) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    reporter.say(fmt::format("  | {}", shorten(line)));
+  }
+  if (!rest.empty()) {
+    reporter.say("  | ... all of it is in the run's sample.txt");
+  }
 }
 
 void say_step(Reporter& reporter, const Step& step, const Setup& setup) {

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include <nlohmann/json_fwd.hpp>
 
 #include "config/config.h"
+#include "core/result.h"
 #include "track/run.h"
 #include "train/internal/loop.h"
 #include "train/internal/reporter.h"
@@ -16,6 +18,13 @@ namespace kedge::train {
 
 void say_facts(Reporter& reporter, const config::Config& config, const Setup& setup,
                const track::Run& run);
+
+// The sample that training begins with, as text; empty where it is none.
+Result<std::string> render_first_sample(const config::Config& config, const Setup& setup);
+
+// Its first lines.
+void say_sample(Reporter& reporter, const config::Config& config, const Setup& setup,
+                const std::string& text);
 
 // How steps are done on a GPU; nothing on the CPU.
 void say_step(Reporter& reporter, const Step& step, const Setup& setup);

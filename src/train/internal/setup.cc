@@ -16,11 +16,12 @@
 #include "kernels/fused.h"
 #include "kernels/jpeg.h"
 #include "nn/lora.h"
-#include "nn/pretrained.h"
 #include "nn/script_model.h"
 #include "nn/weights.h"
 #include "nn/whitening.h"
+#include "train/internal/first_weights.h"
 #include "train/internal/random_state.h"
+#include "train/reference.h"
 #include "train/saved_model.h"
 
 namespace kedge::train {
@@ -44,22 +45,6 @@ Result<void> check_batch_size(const config::Config& config, const data::Dataset&
          train.size());
   }
   return {};
-}
-
-// With the weights that training begins with, if any, in model.weights.
-Result<config::ModelConfig> find_first_weights(const config::Config& config, bool is_first) {
-  config::ModelConfig start = config.model;
-  if (start.weights.empty() && !start.file.empty() && nn::is_pretrained(start.file)) {
-    if (nn::has_weights(start.file)) {
-      start.weights = start.file;
-    } else if (is_first) {
-      warn("{} has no weights: training begins with random ones", start.file);
-    }
-  }
-  if (std::filesystem::is_directory(start.weights) && !nn::is_pretrained(start.weights)) {
-    start.weights = weights_of(KEDGE_TRY(find_checkpoint(start.weights))).string();
-  }
-  return start;
 }
 
 Result<std::unique_ptr<nn::Model>> make_trained_model(const config::Config& config, Setup& setup) {
@@ -109,7 +94,21 @@ Result<void> check_documents(const config::Config& config, const Setup& setup) {
   return fail(ErrorKind::Usage,
               fmt::format("samples hold several documents, which {} cannot tell apart",
                           config.model.file.empty() ? config.model.name : config.model.file),
-              "leave data.packing and data.documents out, or choose another model");
+              "set data.pack=false: one document a sample; or choose another model");
+}
+
+// Before the first step, and before a checkpoint is restored: of the model as training began.
+Result<void> add_references(const config::Config& config, Setup& setup) {
+  if (!needs_reference(*setup.data.train)) {
+    return {};
+  }
+  const ReferenceParts parts{config, setup.preparation, *setup.model, setup.context, *setup.group};
+  for (std::unique_ptr<data::Dataset>* split : {&setup.data.train, &setup.data.val}) {
+    if (*split != nullptr && (*split)->size() > 0) {
+      *split = KEDGE_TRY(with_reference(std::move(*split), parts));
+    }
+  }
+  return {};
 }
 
 // Training images may differ in size from validation's where the network takes both; where it does
@@ -344,12 +343,13 @@ Result<std::unique_ptr<Setup>> make_setup(const config::Config& config,
   setup->train_pipeline = KEDGE_TRY(data::Pipeline::parse(config.transform.train));
   setup->eval_pipeline = KEDGE_TRY(data::Pipeline::parse(config.transform.eval));
   setup->loss = KEDGE_TRY(nn::Losses::make("loss", config.loss.name, config.loss, setup->context));
-  setup->data = KEDGE_TRY(data::open_data(config.data));
+  setup->data = KEDGE_TRY(data::open_data(config));
   KEDGE_TRY(check_batch_size(config, *setup->data.train));
   setup->preparation = KEDGE_TRY(prepare(config, *setup->data.train, setup->eval_pipeline));
   setup->model = KEDGE_TRY(make_trained_model(config, *setup));
   KEDGE_TRY(check_train_images(config, *setup));
   KEDGE_TRY(check_documents(config, *setup));
+  KEDGE_TRY(add_references(config, *setup));
   if (!setup->group->is_first()) {
     seed_rank(static_cast<std::uint64_t>(config.seed), setup->group->rank());
   }

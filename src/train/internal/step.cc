@@ -21,9 +21,10 @@ Step::Step(const StepParts& parts)
       config_(parts.config),
       trainable_(nn::trainable_parameters(parts.model)),
       frozen_(nn::frozen_names(parts.model)),
-      meters_(parts.preparation.task->make_meters(
-          parts.preparation.signature,
-          {.context = parts.context, .has_mixed_targets = config_.train.mixup > 0})),
+      meters_(parts.preparation.task->make_meters(parts.preparation.signature,
+                                                  {.context = parts.context,
+                                                   .has_mixed_targets = config_.train.mixup > 0,
+                                                   .beta = config_.loss.beta})),
       graphs_(why_not_captured() ? nullptr : parts.capture_with) {
   if (config_.ema.decay > 0) {
     ema_.emplace(parts.model.parameters(), parts.model.buffers());

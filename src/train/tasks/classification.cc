@@ -51,15 +51,14 @@ class ClassMeters : public Meters {
            fused_->count_hits({.scores = scores, .labels = labels, .loss = loss}, sums);
   }
 
-  void add_own(const at::Tensor& scores, const at::Tensor& labels, at::Tensor& first,
-               at::Tensor& second) override {
+  void add_own(const at::Tensor& scores, const at::Tensor& labels, const at::Tensor& own) override {
     if (classes_ == 0) {
       return;
     }
     const at::Tensor predicted = scores.argmax(1);
-    first.add_(predicted.eq(labels).sum());
+    own[0].add_(predicted.eq(labels).sum());
     if (classes_ > kTop) {
-      second.add_(std::get<1>(scores.topk(kTop, 1)).eq(labels.unsqueeze(1)).sum());
+      own[1].add_(std::get<1>(scores.topk(kTop, 1)).eq(labels.unsqueeze(1)).sum());
     }
     if (confusion_.defined()) {
       // Not bincount: it makes the host wait for the device.
@@ -70,10 +69,10 @@ class ClassMeters : public Meters {
 
   void read_own(const Means& means, const std::string& prefix, Metrics& metrics) const override {
     if (classes_ > 0) {
-      metrics[prefix + "accuracy"] = means.first;
+      metrics[prefix + "accuracy"] = means.own[0];
     }
     if (classes_ > kTop) {
-      metrics[prefix + "top5"] = means.second;
+      metrics[prefix + "top5"] = means.own[1];
     }
   }
 
