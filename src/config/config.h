@@ -35,6 +35,7 @@ struct Config {
   OptimizerConfig optimizer;
   ScheduleConfig schedule;
   LossConfig loss;
+  DistillConfig distill;
   EmaConfig ema;
   EarlyStopConfig early_stop;
   CheckpointConfig checkpoint;
@@ -58,6 +59,7 @@ struct Config {
     s.section("optimizer", optimizer);
     s.section("schedule", schedule);
     s.section("loss", loss);
+    s.section("distill", distill);
     s.section("ema", ema);
     s.section("early_stop", early_stop);
     s.section("checkpoint", checkpoint);

@@ -57,6 +57,7 @@ struct DataConfig {
   LabelFrom label_from = LabelFrom::Folder;
   OnError on_error = OnError::Fail;
   std::string text_field = "text";
+  std::string label_field = "label";
   std::int64_t context = 256;
   std::string tokenizer = "";
   std::string chat_template = "";
@@ -93,10 +94,14 @@ struct DataConfig {
     s.field("label_from", label_from, "imagefolder: label from the folder or from the file name");
     s.field("on_error", on_error,
             "a file or record that cannot be decoded: fail, or skip and count it", kMayChange);
-    s.field("text_field", text_field, "text: the field of each JSONL record");
+    s.field("text_field", text_field,
+            "text, labelled_text: the field of each JSONL record that holds the text");
+    s.field("label_field", label_field, "labelled_text: the field that holds the class",
+            InHash::UnlessDefault);
     s.field("context", context, "text: tokens per sample", at_least(2));
     s.field("tokenizer", tokenizer,
-            "chat, preference, text: whose tokens and chat template: a folder of Hugging Face's, a "
+            "chat, preference, text, labelled_text: whose tokens and chat template: a folder of "
+            "Hugging Face's, a "
             ".gguf file, a tokenizer.json; empty: model.file's (text: bytes where it has none)",
             InHash::UnlessDefault, kMayChange);  // the data's digest names it
     s.field("chat_template", chat_template,

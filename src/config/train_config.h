@@ -232,6 +232,24 @@ struct LossConfig {
   }
 };
 
+// Hinton et al. 2015: (1 - weight) loss + weight temperature^2 KL(teacher's scores, the model's),
+// both scores divided by the temperature.
+struct DistillConfig {
+  std::string teacher = "";
+  double weight = 0.5;
+  double temperature = 2;
+
+  void describe(Section& s) {
+    s.every_field(InHash::UnlessDefault);
+    s.field("teacher", teacher,
+            "learn from this trained model's scores too: a run, a checkpoint, a folder of Hugging "
+            "Face's, a .gguf or TorchScript file; empty: no teacher");
+    s.field("weight", weight, "the share of the loss that is the distance to the teacher's scores",
+            between(0, 1));
+    s.field("temperature", temperature, "how much the scores of both are softened", above(0));
+  }
+};
+
 struct EmaConfig {
   double decay = 0;
   bool warmup = true;

@@ -76,6 +76,10 @@ Result<void> validate(const LoadedConfig& loaded) {
   rules.refuse(c.ema.decay >= 1, "ema.decay", "must be below 1, or the average never moves");
   rules.refuse(c.train.mixup > 0 && c.loss.name == "nll", "train.mixup",
                "makes soft targets, which nll cannot take: use cross_entropy or mse");
+  rules.refuse(!c.distill.teacher.empty() && c.train.mixup > 0, "distill.teacher",
+               "has no scores for images that are mixed: leave train.mixup out");
+  rules.refuse(!c.distill.teacher.empty() && c.data.name == "preference", "distill.teacher",
+               "is for classes and tokens, not for pairs of answers");
   rules.refuse(c.loss.name == "dpo" && c.data.name != "preference", "loss.name",
                "dpo judges pairs of answers: it needs data.name=preference");
   rules.refuse(c.data.name == "preference" && c.loss.name != "dpo", "data.name",

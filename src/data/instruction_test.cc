@@ -33,9 +33,8 @@ constexpr const char* kTemplate =
     "{{ '<s>' }}{% for m in messages %}{{ m['role'] }}\n{{ m['content'] }}<|end|>{% endfor %}"
     "{% if add_generation_prompt %}assistant\n{% endif %}";
 
-constexpr const char* kHello =
-    R"({"messages": [{"role": "user", "content": "Hello"}, )"
-    R"({"role": "assistant", "content": "Hi"}]})";
+constexpr const char* kHello = R"({"messages": [{"role": "user", "content": "Hello"}, )"
+                               R"({"role": "assistant", "content": "Hi"}]})";
 
 class Instructions : public testing::Test {
  protected:

@@ -13,10 +13,10 @@ namespace {
 // A window of tokens with what is known of them.
 struct Window {
   std::span<const std::int32_t> tokens;
-  std::span<const std::uint8_t> mask;       // of the targets: the tokens from the second on
+  std::span<const std::uint8_t> mask;  // of the targets: the tokens from the second on, or of none
   std::span<const std::int32_t> documents;  // empty: one document
 
-  bool is_trained(std::size_t i) const { return i > 0 && mask[i - 1] != 0; }
+  bool is_trained(std::size_t i) const { return i > 0 && i <= mask.size() && mask[i - 1] != 0; }
 
   bool begins_document(std::size_t i) const {
     return i == 0 ||

@@ -6,101 +6,21 @@
 #include <map>
 #include <numbers>
 #include <optional>
-#include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include "nn/internal/config_keys.h"
 
 namespace kedge::nn {
 namespace {
 
 using nlohmann::json;
 
-// Keys of config.json that change nothing in what a forward pass computes.
-const std::set<std::string_view> kWithoutEffect = {"architectures",
-                                                   "auto_map",
-                                                   "bos_token_id",
-                                                   "chunk_size_feed_forward",
-                                                   "cross_attention_hidden_size",
-                                                   "decoder_start_token_id",
-                                                   "dtype",
-                                                   "id2label",
-                                                   "initializer_range",
-                                                   "is_decoder",
-                                                   "is_encoder_decoder",
-                                                   "is_llama_config",
-                                                   "label2id",
-                                                   "max_window_layers",
-                                                   "output_attentions",
-                                                   "output_hidden_states",
-                                                   "pad_token_id",
-                                                   "pretraining_tp",
-                                                   "problem_type",
-                                                   "return_dict",
-                                                   "rope_interleaved",
-                                                   "router_aux_loss_coef",
-                                                   "torch_dtype",
-                                                   "torchscript",
-                                                   "transformers.js_config",
-                                                   "transformers_version",
-                                                   "unk_token_id",
-                                                   "unsloth_fixed",
-                                                   "unsloth_version",
-                                                   "use_cache"};
-
-// Reads the keys of one object, and knows afterwards which were not asked for.
-class Keys {
- public:
-  Keys(const json& object, std::string_view where) : object_(object), where_(where) {}
-
-  template <typename T>
-  Result<T> get(const char* key, std::optional<T> otherwise = std::nullopt) {
-    asked_.insert(key);
-    const auto found = object_.find(key);
-    if (found == object_.end() || found->is_null()) {
-      if (!otherwise) {
-        return fail(ErrorKind::Usage, fmt::format("{} has no '{}'", where_, key),
-                    "it is needed to build the model");
-      }
-      return *otherwise;
-    }
-    try {
-      return found->template get<T>();
-    } catch (const json::exception&) {
-      return fail(ErrorKind::Usage,
-                  fmt::format("{}: '{}' cannot be {}", where_, key, found->dump()));
-    }
-  }
-
-  bool has(const char* key) const { return object_.contains(key) && !object_[key].is_null(); }
-
-  const json& at(const char* key) {
-    asked_.insert(key);
-    return object_[key];
-  }
-
-  Result<void> refuse_others() const {
-    for (const auto& [key, value] : object_.items()) {
-      if (!key.starts_with('_') && !asked_.contains(key) && !kWithoutEffect.contains(key) &&
-          !value.is_null()) {
-        return fail(ErrorKind::Usage,
-                    fmt::format("{}: kedge does not know what '{}' does to the model", where_, key),
-                    "if it changes nothing, take it out of the file");
-      }
-    }
-    return {};
-  }
-
- private:
-  const json& object_;
-  std::string_view where_;
-  std::set<std::string> asked_;
-};
-
 Result<RopeScaling> read_rope(const json& object, std::string_view where, double context,
                               double& base) {
   RopeScaling rope;
-  Keys keys(object, where);
+  ConfigKeys keys(object, where);
   rope.type = KEDGE_TRY(keys.get<std::string>("type", "default"));
   rope.type = KEDGE_TRY(keys.get<std::string>("rope_type", rope.type));
   base = KEDGE_TRY(keys.get<double>("rope_theta", base));
@@ -121,7 +41,7 @@ Result<RopeScaling> read_rope(const json& object, std::string_view where, double
 }
 
 // Layers with a window, as transformers 5 lists them and 4 counts them.
-Result<void> read_windows(Keys& keys, std::string_view where, LlamaShape& shape) {
+Result<void> read_windows(ConfigKeys& keys, std::string_view where, LlamaShape& shape) {
   const bool has_switch = shape.family == "qwen2" || shape.family == "qwen3";
   const bool is_used = KEDGE_TRY(keys.get<bool>("use_sliding_window", !has_switch));
   const auto window = KEDGE_TRY(keys.get<std::int64_t>("sliding_window", std::int64_t{0}));
@@ -163,7 +83,7 @@ Result<void> check_shape(const LlamaShape& shape, std::string_view where) {
   return {};
 }
 
-Result<std::vector<std::int64_t>> read_end_ids(Keys& keys) {
+Result<std::vector<std::int64_t>> read_end_ids(ConfigKeys& keys) {
   if (keys.has("eos_token_id") && keys.at("eos_token_id").is_array()) {
     return keys.get<std::vector<std::int64_t>>("eos_token_id");
   }
@@ -171,7 +91,7 @@ Result<std::vector<std::int64_t>> read_end_ids(Keys& keys) {
   return id < 0 ? std::vector<std::int64_t>() : std::vector<std::int64_t>{id};
 }
 
-Result<void> read_biases(Keys& keys, LlamaShape& shape) {
+Result<void> read_biases(ConfigKeys& keys, LlamaShape& shape) {
   const bool has_bias = KEDGE_TRY(keys.get<bool>("attention_bias", shape.family == "qwen2"));
   shape.qkv_bias = has_bias;
   shape.output_bias = has_bias && shape.family != "qwen2";
@@ -186,7 +106,7 @@ Result<LlamaShape> read_llama_config(const json& object, std::string_view where)
   if (!object.is_object()) {
     return fail(ErrorKind::Usage, fmt::format("{} is not a JSON object", where));
   }
-  Keys keys(object, where);
+  ConfigKeys keys(object, where);
   LlamaShape shape;
   shape.family = KEDGE_TRY(keys.get<std::string>("model_type"));
   constexpr std::array<std::string_view, 4> kFamilies = {"llama", "mistral", "qwen2", "qwen3"};
@@ -232,7 +152,7 @@ Result<LlamaShape> read_llama_config(const json& object, std::string_view where)
 }
 
 Result<LlamaShape> read_llama_gguf(const json& facts, std::string_view where) {
-  Keys keys(facts, where);
+  ConfigKeys keys(facts, where);
   LlamaShape shape;
   shape.family = KEDGE_TRY(keys.get<std::string>("general.architecture"));
   constexpr std::array<std::string_view, 3> kFamilies = {"llama", "qwen2", "qwen3"};

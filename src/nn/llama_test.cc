@@ -63,16 +63,6 @@ std::unique_ptr<Model> model_of(const Json& config) {
   return std::move(*model);
 }
 
-void fill_by_name(Model& model) {
-  const torch::NoGradGuard no_grad;
-  NamedTensors sorted = model.parameters();
-  std::ranges::sort(sorted, {}, &NamedTensors::value_type::first);
-  std::uint64_t stream = 1000;
-  for (const auto& [name, tensor] : sorted) {
-    tensor.copy_(golden::weight_value(name, stream++, tensor.sizes()));
-  }
-}
-
 at::Tensor tokens_of(const Json& config) {
   return ((golden::noise(1, {2, kTokens}) + 1) / 2 * config["vocab_size"].get<std::int64_t>())
       .to(torch::kInt64);
@@ -89,7 +79,7 @@ class LlamaCase : public testing::TestWithParam<std::size_t> {
 
 TEST_P(LlamaCase, scores_and_gradients_are_those_of_transformers) {
   const auto model = model_of(its()["config"]);
-  fill_by_name(*model);
+  golden::fill_by_name(model->parameters());
   const at::Tensor scores = model->forward(tokens_of(its()["config"]));
   const std::int64_t vocab = scores.size(2);
   const std::vector<double> expected = its()["scores"];
@@ -107,7 +97,7 @@ TEST_P(LlamaCase, scores_and_gradients_are_those_of_transformers) {
 
 TEST_P(LlamaCase, decodes_what_a_forward_pass_scores) {
   const auto model = model_of(its()["config"]);
-  fill_by_name(*model);
+  golden::fill_by_name(model->parameters());
   model->set_training(false);
   const torch::NoGradGuard no_grad;
   const at::Tensor tokens = tokens_of(its()["config"]);
@@ -137,7 +127,7 @@ TEST_P(LlamaCase, recomputes_the_same_gradients) {
   const auto recomputing = model_of(its()["config"]);
   ASSERT_TRUE(recomputing->recompute_blocks());
   for (Model* model : {kept.get(), recomputing.get()}) {
-    fill_by_name(*model);
+    golden::fill_by_name(model->parameters());
     weighted_sum(model->forward(tokens_of(its()["config"]))).backward();
   }
   const NamedTensors expected = kept->parameters();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "nn/converter.h"
+#include "nn/internal/bert.h"
 #include "nn/internal/llama.h"
 #include "nn/internal/network.h"
 #include "nn/internal/shape.h"
@@ -13,17 +14,31 @@
 namespace kedge::nn {
 namespace {
 
-Result<std::unique_ptr<Model>> make_pretrained(const Path& path, const Signature& signature,
-                                               const Making& making) {
-  const LlamaShape shape = KEDGE_TRY(read_pretrained_shape(path));
-  KEDGE_TRY(require_tokens(path.string(), signature));
-  if (signature.context > shape.context) {
+Result<void> require_context(const Path& path, const Signature& signature, std::int64_t most) {
+  if (signature.context > most) {
     return fail(ErrorKind::Usage,
                 fmt::format("samples have {} tokens, but {} was made for at most {}",
-                            signature.context, path.string(), shape.context),
+                            signature.context, path.string(), most),
                 "lower data.context");
   }
-  return make_llama(shape, making);
+  return {};
+}
+
+Result<std::unique_ptr<Model>> make_pretrained(const config::ModelConfig& config,
+                                               const Signature& signature, const Making& making) {
+  const Path path = config.file;
+  const PretrainedShape shape = KEDGE_TRY(read_pretrained(path));
+  if (const auto* llama = std::get_if<LlamaShape>(&shape)) {
+    KEDGE_TRY(require_tokens(path.string(), signature));
+    KEDGE_TRY(require_context(path, signature, llama->context));
+    return make_llama(*llama, making);
+  }
+  auto bert = std::get<BertShape>(shape);
+  KEDGE_TRY(require_text_classes(path.string(), signature));
+  KEDGE_TRY(require_context(path, signature, bert.context));
+  bert.dropout = config.dropout.value_or(bert.dropout);
+  bert.attention_dropout = config.dropout.value_or(bert.attention_dropout);
+  return make_bert(bert, signature.classes, making);
 }
 
 Result<void> convert_layers(const config::ModelConfig& config, Model& model) {
@@ -54,7 +69,7 @@ Result<std::unique_ptr<Model>> make_model(const config::ModelConfig& config,
   }
   auto model =
       KEDGE_TRY(config.file.empty() ? Models::make("model", config.name, config, signature, making)
-                                    : make_pretrained(config.file, signature, making));
+                                    : make_pretrained(config, signature, making));
   KEDGE_TRY(convert_layers(config, *model));
   return model;
 }

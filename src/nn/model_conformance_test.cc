@@ -54,12 +54,17 @@ Sample sample_of(const std::string& name, double dropout = 0) {
       {.height = 32, .width = 32, .channels = 3, .classes = 4},
       {.height = 64, .width = 64, .channels = 3, .classes = 4},
       {.context = 8, .vocab = 16},
+      {.classes = 4, .context = 8, .vocab = 16},
   };
   torch::manual_seed(1);
   for (const Signature& signature : signatures) {
     auto model = make_model(small_config(name, dropout), signature);
     if (!model) {
       continue;
+    }
+    if (signature.takes_tokens() && signature.classes > 0) {
+      return {signature, torch::randint(signature.vocab, {6, signature.context}),
+              torch::randint(signature.classes, {6}), std::move(*model)};
     }
     if (signature.takes_tokens()) {
       const at::Tensor tokens = torch::randint(signature.vocab, {6, signature.context + 1});
@@ -89,8 +94,8 @@ TEST_P(EveryModel, gives_scores_of_the_tasks_shape) {
   const Sample sample = sample_of(GetParam());
   const Signature& signature = sample.signature;
   const std::vector<std::int64_t> expected =
-      signature.takes_tokens() ? std::vector<std::int64_t>{6, signature.context, signature.vocab}
-                               : std::vector<std::int64_t>{6, signature.classes};
+      signature.classes == 0 ? std::vector<std::int64_t>{6, signature.context, signature.vocab}
+                             : std::vector<std::int64_t>{6, signature.classes};
   EXPECT_EQ(sample.model->forward(sample.input).sizes(), at::IntArrayRef(expected));
   EXPECT_EQ(signature.scores_shape(6), expected);
   EXPECT_EQ(signature.zeros(6).sizes(), sample.input.sizes());

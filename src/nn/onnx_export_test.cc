@@ -212,9 +212,11 @@ TEST_F(OnnxExport, holds_every_model_with_its_tensors_under_their_names) {
   for (const auto& [name, entry] : Models::all()) {
     Signature signature{.height = 64, .width = 64, .channels = 3, .classes = 4};
     std::unique_ptr<Model> model = small_model(std::string(name), signature);
-    if (!model) {
-      signature = {.context = 8, .vocab = 16};
-      model = small_model(std::string(name), signature);
+    for (const std::int64_t classes : {0, 4}) {
+      if (!model) {
+        signature = {.classes = classes, .context = 8, .vocab = 16};
+        model = small_model(std::string(name), signature);
+      }
     }
     ASSERT_TRUE(model) << name;
     if (dynamic_cast<Decoder*>(model.get()) != nullptr && !name.starts_with("gpt")) {

@@ -23,7 +23,7 @@ bool has_weights(const Path& path) {
          std::filesystem::exists(path / "model.safetensors.index.json", ignored);
 }
 
-Result<LlamaShape> read_pretrained_shape(const Path& path) {
+Result<PretrainedShape> read_pretrained(const Path& path) {
   if (!std::filesystem::is_directory(path)) {
     const auto file = KEDGE_TRY(checkpoint::open_gguf(path));
     LlamaShape shape = KEDGE_TRY(read_llama_gguf(file->facts(), path.string()));
@@ -40,21 +40,36 @@ Result<LlamaShape> read_pretrained_shape(const Path& path) {
     return fail(ErrorKind::Corrupt, fmt::format("{} is not JSON", file.string()),
                 "copy or download the folder again");
   }
-  return read_llama_config(json, file.string());
+  if (json.is_object() && json.value("model_type", nlohmann::json()) == "bert") {
+    return KEDGE_TRY(read_bert_config(json, file.string()));
+  }
+  return KEDGE_TRY(read_llama_config(json, file.string()));
+}
+
+Result<LlamaShape> read_pretrained_shape(const Path& path) {
+  const PretrainedShape shape = KEDGE_TRY(read_pretrained(path));
+  if (const auto* llama = std::get_if<LlamaShape>(&shape)) {
+    return *llama;
+  }
+  return fail(
+      ErrorKind::Usage,
+      fmt::format("{} is a BERT: it tells classes of texts apart and says nothing", path.string()),
+      "kedge predict and kedge eval use the runs that were trained from it");
 }
 
 Result<std::optional<std::int64_t>> find_vocab(const config::ModelConfig& config) {
   if (config.file.empty() || !is_pretrained(config.file)) {
     return config.vocab;
   }
-  const LlamaShape shape = KEDGE_TRY(read_pretrained_shape(config.file));
-  if (config.vocab && *config.vocab != shape.vocab) {
-    return fail(ErrorKind::Usage,
-                fmt::format("model.vocab is {}, but {} has {} tokens", *config.vocab, config.file,
-                            shape.vocab),
-                "leave model.vocab out");
+  const std::int64_t vocab = std::visit([](const auto& shape) { return shape.vocab; },
+                                        KEDGE_TRY(read_pretrained(config.file)));
+  if (config.vocab && *config.vocab != vocab) {
+    return fail(
+        ErrorKind::Usage,
+        fmt::format("model.vocab is {}, but {} has {} tokens", *config.vocab, config.file, vocab),
+        "leave model.vocab out");
   }
-  return shape.vocab;
+  return vocab;
 }
 
 }  // namespace kedge::nn

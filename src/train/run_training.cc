@@ -222,7 +222,7 @@ Result<void> train_in_run(const config::LoadedConfig& config, Setup& setup, trac
   Waits* const waits = options.find_waits ? &watched : nullptr;
   Step step({*config, setup.context, setup.preparation, *setup.model, *setup.loss, *setup.optimizer,
              learning_rate, *setup.make_inputs, *setup.strategy, run, capture_with, waits,
-             /*keeps_frozen=*/!setup.base});
+             /*keeps_frozen=*/!setup.base, setup.teacher.get()});
   if (setup.group->is_first()) {
     say_sample(*reporter, *config, setup, KEDGE_TRY(render_first_sample(*config, setup)));
   }

@@ -85,7 +85,7 @@ class StretchReader {
     if (config_.too_long == config::TooLong::Fail) {
       return fail(ErrorKind::Usage,
                   fmt::format("{}: the record has {} tokens, and data.context={} takes {}", place,
-                              read->tokens, config_.context, most_tokens(config_)),
+                              read->tokens, config_.context, read->most),
                   "raise data.context, or set data.too_long to skip or cut");
     }
     return {};
@@ -145,7 +145,7 @@ std::size_t most_tokens(const config::DataConfig& config) {
 
 ReadRecord fit_document(const config::DataConfig& config, std::vector<TokenId>& ids,
                         std::vector<std::uint8_t>& marks) {
-  ReadRecord read{.tokens = ids.size()};
+  ReadRecord read{.tokens = ids.size(), .most = most_tokens(config)};
   if (ids.size() > most_tokens(config)) {
     if (config.too_long != config::TooLong::Cut) {
       read.end = RecordEnd::TooLong;

@@ -26,6 +26,7 @@ enum class RecordEnd : std::uint8_t {
 struct ReadRecord {
   RecordEnd end = RecordEnd::Used;
   std::size_t tokens = 0;  // before it was cut
+  std::size_t most = 0;    // that there may be
 };
 
 // For one thread.

@@ -12,6 +12,7 @@
 #include <torch/types.h>
 
 #include "core/random.h"
+#include "nn/model.h"
 
 namespace kedge::nn::golden {
 
@@ -38,6 +39,16 @@ inline at::Tensor weight_value(const std::string& name, std::uint64_t stream,
   }
   const bool is_scale = name.ends_with("weight") || name.ends_with("running_var");
   return values * 0.1 + (is_scale ? 1.0 : 0.0);
+}
+
+// Each tensor by the stream of its place among the sorted names, as the generators for
+// transformers' models do.
+inline void fill_by_name(NamedTensors tensors) {
+  std::ranges::sort(tensors, {}, &NamedTensors::value_type::first);
+  std::uint64_t stream = 1000;
+  for (const auto& [name, tensor] : tensors) {
+    tensor.set_data(weight_value(name, stream++, tensor.sizes()));
+  }
 }
 
 // Within the tolerance of the largest value (or of `scale`): elements near zero are differences of

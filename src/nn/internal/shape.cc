@@ -53,7 +53,9 @@ Result<void> require_images(std::string_view model, const Signature& signature) 
   return {};
 }
 
-Result<void> require_tokens(std::string_view model, const Signature& signature) {
+namespace {
+
+Result<void> require_vocabulary(std::string_view model, const Signature& signature) {
   if (!signature.takes_tokens()) {
     return fail(ErrorKind::Usage, fmt::format("{} takes tokens; the data are images", model),
                 "choose an image model (`kedge list models`), or text data");
@@ -63,6 +65,28 @@ Result<void> require_tokens(std::string_view model, const Signature& signature) 
         ErrorKind::Usage,
         fmt::format("{} needs a vocabulary of at least 2; it is {}", model, signature.vocab),
         "set model.vocab");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> require_tokens(std::string_view model, const Signature& signature) {
+  KEDGE_TRY(require_vocabulary(model, signature));
+  if (signature.classes > 0) {
+    return fail(ErrorKind::Usage,
+                fmt::format("{} predicts tokens; the data are texts with labels", model),
+                "choose an encoder: model.name=bert-mini, or the folder of one as model.file");
+  }
+  return {};
+}
+
+Result<void> require_text_classes(std::string_view model, const Signature& signature) {
+  KEDGE_TRY(require_vocabulary(model, signature));
+  if (signature.classes == 0) {
+    return fail(ErrorKind::Usage,
+                fmt::format("{} tells classes of texts apart; the data have no labels", model),
+                "choose texts with labels (data.name=labelled_text), or a language model");
   }
   return {};
 }

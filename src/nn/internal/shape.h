@@ -37,6 +37,7 @@ Result<ImageSize> size_after(std::string_view model, const Signature& signature,
 
 Result<void> require_images(std::string_view model, const Signature& signature);
 Result<void> require_tokens(std::string_view model, const Signature& signature);
+Result<void> require_text_classes(std::string_view model, const Signature& signature);
 Result<void> require_heads_divide(std::string_view model, std::int64_t width, std::int64_t heads);
 
 // As messages show it: [2, 10].

@@ -11,9 +11,18 @@ namespace {
 // torch.compile leaves this in the middle of names too.
 constexpr std::string_view kCompiled = "_orig_mod.";
 
-std::string without_compiled(std::string name) {
+// Names as PyTorch's layers have them today.
+std::string plain_name(std::string name) {
   for (std::size_t at = name.find(kCompiled); at != std::string::npos; at = name.find(kCompiled)) {
     name.erase(at, kCompiled.size());
+  }
+  // BERT's first files.
+  for (const auto& [old, now] :
+       {std::pair<std::string_view, std::string_view>("LayerNorm.gamma", "LayerNorm.weight"),
+        {"LayerNorm.beta", "LayerNorm.bias"}}) {
+    if (name.ends_with(old)) {
+      name.replace(name.size() - old.size(), old.size(), now);
+    }
   }
   return name;
 }
@@ -45,7 +54,7 @@ std::map<std::string, std::string> match_names(const std::vector<std::string>& m
                                                const std::vector<std::string>& file_names) {
   std::map<std::string, std::string> files;  // plain name to the file's own
   for (const std::string& name : file_names) {
-    files.emplace(without_compiled(name), name);
+    files.emplace(plain_name(name), name);
   }
   std::set<Prefixes> candidates{{}};
   for (const std::string& model_name : model_names) {

@@ -88,7 +88,16 @@ Result<std::unique_ptr<nn::Model>> make_trained_model(const config::Config& conf
 
 Result<void> check_documents(const config::Config& config, const Setup& setup) {
   const auto& fields = setup.data.train->info().fields;
-  if (data::find_field(fields, data::kDocuments) == nullptr || setup.model->takes_documents()) {
+  if (data::find_field(fields, data::kDocuments) == nullptr) {
+    return {};
+  }
+  if (setup.teacher != nullptr && !setup.teacher->model().takes_documents()) {
+    return fail(ErrorKind::Usage,
+                fmt::format("samples hold several documents, which {} cannot tell apart",
+                            config.distill.teacher),
+                "set data.pack=false: one document a sample; or choose another distill.teacher");
+  }
+  if (setup.model->takes_documents()) {
     return {};
   }
   return fail(ErrorKind::Usage,
@@ -347,6 +356,11 @@ Result<std::unique_ptr<Setup>> make_setup(const config::Config& config,
   KEDGE_TRY(check_batch_size(config, *setup->data.train));
   setup->preparation = KEDGE_TRY(prepare(config, *setup->data.train, setup->eval_pipeline));
   setup->model = KEDGE_TRY(make_trained_model(config, *setup));
+  setup->teacher = KEDGE_TRY(Teacher::load(config, setup->preparation, setup->context));
+  if (setup->teacher != nullptr && setup->group->is_first()) {
+    say("teacher  {}: {} parameters", config.distill.teacher,
+        render_grouped(static_cast<std::uint64_t>(nn::count_parameters(setup->teacher->model()))));
+  }
   KEDGE_TRY(check_train_images(config, *setup));
   KEDGE_TRY(check_documents(config, *setup));
   KEDGE_TRY(add_references(config, *setup));

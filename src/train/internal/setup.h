@@ -22,6 +22,7 @@
 #include "parallel/strategy.h"
 #include "train/inputs.h"
 #include "train/internal/resident.h"
+#include "train/internal/teacher.h"
 #include "train/optimizer.h"
 #include "train/preparation.h"
 
@@ -38,6 +39,7 @@ struct Setup {
   // Where the model's frozen weights are; nothing: in every checkpoint.
   std::optional<nn::BaseWeights> base;
   std::unique_ptr<nn::Loss> loss;
+  std::unique_ptr<Teacher> teacher;  // null: none
   std::unique_ptr<Optimizer> optimizer;
   std::unique_ptr<kernels::JpegDecoder> jpeg;  // null: libjpeg alone; outlives the loaders
   std::unique_ptr<data::Loader> train_loader;

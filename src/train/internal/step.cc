@@ -155,9 +155,19 @@ at::Tensor Step::compute_loss(const Inputs& inputs) {
   if (config_.train.mixup > 0) {
     return mixed_loss(inputs);
   }
+  if (parts_.teacher != nullptr) {
+    return taught_loss(inputs);
+  }
   const Scored scored = score(parts_.strategy, parts_.loss, *parts_.preparation.task, inputs);
   meters_->add(scored.loss, scored.scores, inputs);
   return scored.loss;
+}
+
+at::Tensor Step::taught_loss(const Inputs& inputs) {
+  const at::Tensor scores = parts_.strategy.forward(inputs.input());
+  at::Tensor loss = parts_.teacher->mix(parts_.loss(scores, inputs.y), scores, inputs);
+  meters_->add(loss, scores, inputs);
+  return loss;
 }
 
 // Each image is mixed with its mirror in the batch, whose order is already random.

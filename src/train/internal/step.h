@@ -24,6 +24,7 @@
 #include "train/internal/gradients.h"
 #include "train/internal/loss_scaler.h"
 #include "train/internal/staging.h"
+#include "train/internal/teacher.h"
 #include "train/internal/waits.h"
 #include "train/meters.h"
 #include "train/optimizer.h"
@@ -47,6 +48,7 @@ struct StepParts {
   device::Plugin* capture_with = nullptr;  // captures steps; null: nothing does
   Waits* waits = nullptr;                  // watches the device's part of each step
   bool keeps_frozen = true;                // in its state; false: they are elsewhere
+  Teacher* teacher = nullptr;              // null: the model learns from targets alone
 };
 
 // Where a micro-batch stands.
@@ -87,6 +89,7 @@ class Step {
   at::Tensor run_on_device(const StepPlace& place);
   at::Tensor compute_loss(const Inputs& inputs);
   at::Tensor mixed_loss(const Inputs& inputs);
+  at::Tensor taught_loss(const Inputs& inputs);
   void draw_mixup_lambda();
   StepPlace weighted_on_device(StepPlace place);
   void set_rate(const StepPlace& place);

@@ -23,7 +23,8 @@ class TokenMeters : public Meters {
 class LanguageModelling : public Task {
  public:
   bool fits(const data::DatasetInfo& info) const override {
-    return data::find_field(info.fields, data::kTokens) != nullptr;
+    return data::find_field(info.fields, data::kTokens) != nullptr &&
+           data::find_field(info.fields, data::kLabel) == nullptr;
   }
 
   Result<nn::Signature> find_signature(const config::Config& config, const data::Dataset& dataset,

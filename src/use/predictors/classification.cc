@@ -1,5 +1,4 @@
 // The best classes of images, with their probabilities.
-#include <algorithm>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -9,8 +8,7 @@
 #include <torch/utils.h>
 
 #include "data/decode.h"
-#include "device/precision.h"
-#include "use/internal/predictor.h"
+#include "use/internal/class_answers.h"
 
 namespace kedge::use {
 namespace {
@@ -36,14 +34,7 @@ class ClassPredictor : public Predictor {
 
   ItemKind takes() const override { return ItemKind::Image; }
 
-  std::vector<std::string> columns() const override {
-    std::vector<std::string> names;
-    for (std::int64_t i = 1; i <= parts_.top_k; ++i) {
-      names.push_back(fmt::format("class{}", i));
-      names.push_back(fmt::format("score{}", i));
-    }
-    return names;
-  }
+  std::vector<std::string> columns() const override { return class_columns(parts_.top_k); }
 
   // Images that cannot be read get an error row.
   std::vector<Answer> answer(std::span<const PredictItem> items) override {
@@ -68,10 +59,9 @@ class ClassPredictor : public Predictor {
       return answers;
     }
     const data::Batch batch{.count = std::ssize(places), .fields = {{field, pixels}}};
-    const auto [score, index] = top_scores(make_inputs_(batch).x);
+    std::vector<Answer> best = best_classes(parts_, make_inputs_(batch).input());
     for (std::size_t row = 0; row < places.size(); ++row) {
-      const auto at = static_cast<std::int64_t>(row);
-      answers[places[row]] = best_classes(score[at], index[at]);
+      answers[places[row]] = std::move(best[row]);
     }
     return answers;
   }
@@ -87,32 +77,6 @@ class ClassPredictor : public Predictor {
                                                 item.image.string(), image.channels, wanted));
     }
     return image;
-  }
-
-  std::pair<at::Tensor, at::Tensor> top_scores(const at::Tensor& x) {
-    const device::Autocast autocast(parts_.context);
-    const at::Tensor probabilities = parts_.saved.model->forward(x).to(at::kFloat).softmax(1);
-    const auto [score, index] =
-        probabilities.topk(std::min(parts_.top_k, probabilities.size(1)), 1);
-    return {score.cpu(), index.cpu()};
-  }
-
-  Answer best_classes(const at::Tensor& score, const at::Tensor& index) const {
-    Answer answer{.fields = {{"predictions", nlohmann::json::array()}}};
-    for (std::int64_t k = 0; k < score.size(0); ++k) {
-      const std::string name = class_name(index[k].item<std::int64_t>());
-      const auto value = score[k].item<double>();
-      answer.cells.push_back(name);
-      answer.cells.push_back(fmt::format("{:.6f}", value));
-      answer.fields["predictions"].push_back({{"class", name}, {"score", value}});
-    }
-    return answer;
-  }
-
-  std::string class_name(std::int64_t index) const {
-    const auto at = static_cast<std::size_t>(index);
-    const auto& names = parts_.saved.preparation.class_names;
-    return at < names.size() ? names[at] : std::to_string(index);
   }
 
   PredictorParts parts_;
