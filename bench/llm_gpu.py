@@ -5,7 +5,9 @@
 
 Layouts, batches and contexts are those that are measured of PyTorch with transformers; weights and
 tokens are random, which costs the same time. kedge trains for real, with metrics and event log; the
-speed is that of whole epochs after the first, the median. Words key=value go to every training.
+speed is that of whole epochs after the first, the median; `first` are the seconds from the command
+to the end of the first epoch. The case decode-8b goes on with a text of 64 tokens by 128 more,
+from a folder of Hugging Face's. Words key=value go to every command.
 """
 
 import argparse
@@ -14,10 +16,13 @@ import csv
 import json
 import pathlib
 import random
+import re
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = pathlib.Path(__file__).parent
 CONTEXT = 2048
@@ -55,41 +60,129 @@ def write_tokens(folder: pathlib.Path, windows: int) -> None:
     (folder / "tokens" / "meta.json").write_text('{"vocab": 49152}')
 
 
-def train(kedge: str, folder: pathlib.Path, keys: list[str]) -> tuple[list[float], float]:
-    """Seconds of each epoch after the first, and the peak memory in GiB."""
+SHAPE_8B = {
+    "model_type": "llama",
+    "architectures": ["LlamaForCausalLM"],
+    "vocab_size": 128256,
+    "hidden_size": 4096,
+    "intermediate_size": 14336,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "max_position_embeddings": 8192,
+    "rms_norm_eps": 1e-5,
+    "rope_theta": 500000.0,
+    "tie_word_embeddings": False,
+    "hidden_act": "silu",
+    "torch_dtype": "bfloat16",
+}
+
+
+def tensors_of(shape: dict) -> dict[str, list[int]]:
+    width, ffn, vocab = shape["hidden_size"], shape["intermediate_size"], shape["vocab_size"]
+    narrow = width * shape["num_key_value_heads"] // shape["num_attention_heads"]
+    sizes = {"model.embed_tokens.weight": [vocab, width], "lm_head.weight": [vocab, width]}
+    for i in range(shape["num_hidden_layers"]):
+        layer = f"model.layers.{i}."
+        for name, rows in (("q", width), ("k", narrow), ("v", narrow), ("o", width)):
+            sizes[f"{layer}self_attn.{name}_proj.weight"] = [rows, width]
+        for name, size in (("gate", [ffn, width]), ("up", [ffn, width]), ("down", [width, ffn])):
+            sizes[f"{layer}mlp.{name}_proj.weight"] = size
+        for name in ("input_layernorm", "post_attention_layernorm"):
+            sizes[f"{layer}{name}.weight"] = [width]
+    return {**sizes, "model.norm.weight": [width]}
+
+
+def write_model(folder: pathlib.Path, shape: dict) -> None:
+    """Random weights, the same block of them again and again, and a tokenizer of bytes."""
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(shape))
+    header, at = {}, 0
+    for name, size in tensors_of(shape).items():
+        count = 2 * size[0] * (size[1] if len(size) > 1 else 1)
+        header[name] = {"dtype": "BF16", "shape": size, "data_offsets": [at, at + count]}
+        at += count
+    draw = random.Random(1)
+    floats = struct.pack("<524288f", *(draw.gauss(0, 0.02) for _ in range(524288)))
+    block = b"".join(floats[i + 2 : i + 4] for i in range(0, len(floats), 4))
+    text = json.dumps(header).encode()
+    with (folder / "model.safetensors").open("wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        for left in range(at, 0, -len(block)):
+            file.write(block[:left])
+    bytes_ = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    alphabet = [chr(b) for b in bytes_] + [chr(256 + i) for i in range(256 - len(bytes_))]
+    names = alphabet + [f"t{i}" for i in range(shape["vocab_size"] - len(alphabet))]
+    layout = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
+    tokenizer = {
+        "version": "1.0",
+        "added_tokens": [],
+        "pre_tokenizer": {**layout, "use_regex": False},
+        "decoder": layout,
+        "model": {"type": "BPE", "vocab": {name: i for i, name in enumerate(names)}, "merges": []},
+    }
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+
+
+def decode(kedge: str, folder: pathlib.Path, keys: list[str]) -> float:
+    """Tokens per second."""
+    command = [kedge, "generate", "model", "a" * 64, "--max-tokens", "128", *keys]
+    done = subprocess.run(command, cwd=folder, capture_output=True)
+    told = re.search(rb"128 tokens in .*, ([0-9.]+) a second", done.stdout + done.stderr)
+    if told is None:
+        sys.exit(f"llm_gpu.py: {' '.join(command)}\n{done.stderr[-3000:].decode()}")
+    return float(told[1])
+
+
+def train(
+    kedge: str, folder: pathlib.Path, keys: list[str]
+) -> tuple[list[float], float, float]:
+    """Seconds of each epoch after the first, peak memory in GiB, seconds up to the first epoch."""
     (folder / "config.yaml").write_text("{}\n")
     command = [kedge, "train", "config.yaml", "run.id=bench", "resume=never", *KEYS, *keys]
+    begin = time.perf_counter()
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    whole = time.perf_counter() - begin
     if done.returncode != 0:
         sys.exit(f"llm_gpu.py: {' '.join(command)}\n{done.stdout[-2000:]}{done.stderr[-3000:]}")
     run = folder / "runs" / "default" / "bench"
     with (run / "metrics.csv").open() as file:
         seconds = [float(row["epoch_seconds"]) for row in csv.DictReader(file)]
     summary = json.loads((run / "run.json").read_text()).get("summary", {})
-    return seconds[1:], summary.get("peak_memory_bytes", 0) / 2**30
+    first = whole - sum(seconds[1:])
+    return seconds[1:], summary.get("peak_memory_bytes", 0) / 2**30, first
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kedge", default=str(HERE.parent / "build/bin/kedge-train"))
-    parser.add_argument("--cases", default=",".join(CASES))
+    parser.add_argument("--cases", default=",".join([*CASES, "decode-8b"]))
     parser.add_argument("--steps", type=int, default=12, help="of an epoch")
     parser.add_argument("--runs", type=int, default=1)
     arguments, keys = parser.parse_known_args()
     kedge = str(pathlib.Path(arguments.kedge).resolve())
-    print("| case | batch x context | tokens/s | memory, GiB |", flush=True)
-    print("| --- | --- | --- | --- |", flush=True)
+    print("| case | batch x context | tokens/s | memory, GiB | first, s |", flush=True)
+    print("| --- | --- | --- | --- | --- |", flush=True)
     for case in arguments.cases.split(","):
+        if case == "decode-8b":
+            with tempfile.TemporaryDirectory() as name:
+                folder = pathlib.Path(name)
+                write_model(folder / "model", SHAPE_8B)
+                speeds = [decode(kedge, folder, keys) for _ in range(arguments.runs)]
+            print(f"| {case} | 1 x 128 new | {statistics.median(speeds):,.0f} | | |", flush=True)
+            continue
         batch, own = CASES[case]
-        seconds, memory = [], 0.0
+        seconds, memory, first = [], 0.0, 0.0
         for _ in range(arguments.runs):
             with tempfile.TemporaryDirectory() as name:
                 folder = pathlib.Path(name)
                 write_tokens(folder, arguments.steps * batch)
-                found, memory = train(kedge, folder, [*own, f"loader.batch_size={batch}", *keys])
+                given = [*own, f"loader.batch_size={batch}", *keys]
+                found, memory, first = train(kedge, folder, given)
                 seconds += found
         speed = arguments.steps * batch * CONTEXT / statistics.median(seconds)
-        print(f"| {case} | {batch} x {CONTEXT} | {speed:,.0f} | {memory:.1f} |", flush=True)
+        row = f"| {case} | {batch} x {CONTEXT} | {speed:,.0f} | {memory:.1f} | {first:.1f} |"
+        print(row, flush=True)
 
 
 if __name__ == "__main__":

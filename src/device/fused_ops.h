@@ -78,6 +78,17 @@ struct JoinedLinearStep {
   Rotation rotation = {};
 };
 
+// One new token of each text attends to what is in a cache and to itself.
+struct CachedAttentionStep {
+  at::Tensor q;       // [texts, heads, 1, width]
+  at::Tensor k;       // [texts, heads of keys, 1, width]
+  at::Tensor v;
+  at::Tensor keys;    // [texts, heads of keys, room, width]
+  at::Tensor values;
+  at::Tensor places;  // int64 [texts]: where the new token stands
+  std::int64_t window = 0;  // tokens that it looks back, itself included; 0: all
+};
+
 // The mean cross-entropy of rows of scores; rows with a negative target count for nothing.
 struct CrossEntropyStep {
   at::Tensor scores;   // [rows, classes]
@@ -110,6 +121,8 @@ class FusedOps {
   virtual std::vector<at::Tensor> joined_linear(const JoinedLinearStep& step) = 0;
   // silu(gate) * up.
   virtual at::Tensor gated(const at::Tensor& gate, const at::Tensor& up) = 0;
+  // Puts k and v into the cache; [texts, heads, 1, width].
+  virtual at::Tensor attend_cached(const CachedAttentionStep& step) = 0;
   virtual at::Tensor cross_entropy(const CrossEntropyStep& step) = 0;
   // The rows' losses, not differentiable. Where `wants_gradient`, their gradients times
   // `inverse_count` (float, zero-dimensional) take the place of the scores.

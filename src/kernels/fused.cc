@@ -6,6 +6,7 @@
 
 #include "kernels/cross_entropy.h"
 #include "kernels/internal/batch_norm.h"
+#include "kernels/internal/cached_attention.h"
 #include "kernels/internal/gated.h"
 #include "kernels/internal/joined_linear.h"
 #include "kernels/internal/layer_norm.h"
@@ -22,7 +23,8 @@ class CudaOps : public device::FusedOps, public nn::WhitenOps {
  public:
   CudaOps(at::DeviceType device, NormKernels norm, MaxPoolKernels max_pool, WhitenKernels whiten,
           LayerNormKernels layer_norm, RmsNormKernels rms_norm, LinearKernels linear,
-          JoinedLinearKernels joined, GatedKernels gated, CrossEntropyKernels entropy)
+          JoinedLinearKernels joined, GatedKernels gated,
+          CachedAttentionKernels cached_attention, CrossEntropyKernels entropy)
       : device_(device),
         norm_(std::move(norm)),
         max_pool_(std::move(max_pool)),
@@ -32,6 +34,7 @@ class CudaOps : public device::FusedOps, public nn::WhitenOps {
         linear_(std::move(linear)),
         joined_(std::move(joined)),
         gated_(std::move(gated)),
+        cached_attention_(std::move(cached_attention)),
         entropy_(std::move(entropy)) {}
 
   at::Tensor norm(const device::NormStep& step) override {
@@ -67,6 +70,12 @@ class CudaOps : public device::FusedOps, public nn::WhitenOps {
 
   at::Tensor gated(const at::Tensor& gate, const at::Tensor& up) override {
     return is_here(gate) && can_gate(gate, up) ? kernels::gated(gated_, gate, up) : at::Tensor();
+  }
+
+  at::Tensor attend_cached(const device::CachedAttentionStep& step) override {
+    return is_here(step.q) && can_attend_cached(step)
+               ? kernels::attend_cached(cached_attention_, step)
+               : at::Tensor();
   }
 
   at::Tensor linear(const device::LinearStep& step) override {
@@ -110,6 +119,7 @@ class CudaOps : public device::FusedOps, public nn::WhitenOps {
   LinearKernels linear_;
   JoinedLinearKernels joined_;
   GatedKernels gated_;
+  CachedAttentionKernels cached_attention_;
   CrossEntropyKernels entropy_;
 };
 
@@ -124,6 +134,7 @@ Result<device::FusedOps*> fused_ops(device::Plugin& plugin) {
         KEDGE_TRY(make_max_pool_kernels(plugin)), KEDGE_TRY(make_whiten_kernels(plugin)),
         LayerNormKernels(plugin), RmsNormKernels(plugin), KEDGE_TRY(make_linear_kernels(plugin)),
         KEDGE_TRY(make_joined_linear_kernels(plugin)), KEDGE_TRY(make_gated_kernels(plugin)),
+        KEDGE_TRY(make_cached_attention_kernels(plugin)),
         KEDGE_TRY(make_cross_entropy_kernels(plugin)));
   }
   return compiled;

@@ -168,7 +168,7 @@ void Layer::lay_joined_together() {
 // For sequences: libtorch would add their bias in a step of its own, and have the gradient of a
 // float32 weight in bfloat16 first.
 at::Tensor Linear::forward(const at::Tensor& x, Activation activation) {
-  if (!bias.defined() && activation == Activation::None && is_training()) {
+  if (!bias.defined() && activation == Activation::None) {
     const std::vector<at::Tensor> parts = forward_fused({this}, x, {});
     if (!parts.empty()) {
       return parts.front();

@@ -10,7 +10,9 @@
 
 #include "core/nearest.h"
 #include "device/device.h"
+#include "device/plugin.h"
 #include "dist/process_group.h"
+#include "kernels/fused.h"
 
 namespace kedge::train {
 
@@ -67,6 +69,17 @@ void apply_compute_settings(const config::Config& config) {
     // cuBLAS promises a fixed order of sums only with a fixed workspace.
     ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
   }
+}
+
+Result<device::Context> make_context(const config::TrainConfig& config) {
+  device::Context context = KEDGE_TRY(device::make_context(config));
+  if (context.device.is_cuda() && device::plugin() != nullptr) {
+    device::plugin()->leave_default_stream();
+    if (config.fused) {
+      context.fused = KEDGE_TRY(kernels::fused_ops(*device::plugin()));
+    }
+  }
+  return context;
 }
 
 Result<Preparation> prepare(const config::Config& config, const data::Dataset& dataset,

@@ -13,6 +13,7 @@
 #include "core/result.h"
 #include "data/dataset.h"
 #include "data/pipeline.h"
+#include "device/context.h"
 #include "nn/model.h"
 #include "train/inputs.h"
 #include "train/task.h"
@@ -37,6 +38,10 @@ struct Preparation {
 // Threads, determinism and TF32 as the config says, for the whole process: before the first
 // operation of libtorch's, and by one training at a time.
 void apply_compute_settings(const config::Config& config);
+
+// Where the config wants to compute. On a GPU this thread's work goes to a stream that can be
+// captured, and kernels of our own help unless train.fused is off.
+Result<device::Context> make_context(const config::TrainConfig& config);
 
 // From the data and the config: the task that is for such samples, what a model for it takes after
 // the eval transforms, and gives, classes, normalisation.

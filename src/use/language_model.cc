@@ -15,6 +15,7 @@
 #include "nn/lora.h"
 #include "nn/pretrained.h"
 #include "nn/weights.h"
+#include "train/preparation.h"
 #include "train/saved_model.h"
 #include "use/internal/recomputing_decoder.h"
 
@@ -100,8 +101,9 @@ config::TrainConfig train_config(const config::LoadedConfig& config) {
 
 Result<void> open_pretrained(const LanguageModelOptions& options, LanguageModel& model) {
   const auto config = KEDGE_TRY(config::load_config({.overrides = options.overrides}));
+  train::apply_compute_settings(*config);
   model.context = std::make_shared<const device::Context>(
-      KEDGE_TRY(device::make_context(train_config(config))));
+      KEDGE_TRY(train::make_context(train_config(config))));
   const auto shape = KEDGE_TRY(nn::read_pretrained_shape(options.model));
   model.vocab = shape.vocab;
   config::ModelConfig chosen;
@@ -131,8 +133,9 @@ Result<void> open_trained(const LanguageModelOptions& options, LanguageModel& mo
                             saved.preparation.task_name),
                 "kedge predict uses it");
   }
+  train::apply_compute_settings(*saved.config);
   model.context = std::make_shared<const device::Context>(
-      KEDGE_TRY(device::make_context(train_config(saved.config))));
+      KEDGE_TRY(train::make_context(train_config(saved.config))));
   model.path = saved.path;
   model.vocab = signature.vocab;
   model.model = std::move(saved.model);

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAStream.h>
 #include <cuda.h>
 #include <fmt/format.h>
@@ -75,9 +76,18 @@ class CudaKernel : public Kernel {
       : driver_(driver), function_(function), name_(std::move(name)) {}
 
   void launch(const Grid& grid, void** arguments) override {
-    const CUresult code =
-        driver_.launch(function_, grid.blocks, grid.blocks_y, 1, grid.threads, 1, 1, 0,
-                       c10::cuda::getCurrentCUDAStream().stream(), arguments, nullptr);
+    const c10::cuda::CUDAStream stream = c10::cuda::getCurrentCUDAStream();
+    const auto try_launch = [&] {
+      return driver_.launch(function_, grid.blocks, grid.blocks_y, 1, grid.threads, 1, 1, 0,
+                            stream.stream(), arguments, nullptr);
+    };
+    CUresult code = try_launch();
+    if (code == CUDA_ERROR_INVALID_CONTEXT) {
+      // A thread of autograd's for which the runtime, which makes the context current, has done
+      // nothing yet.
+      c10::cuda::set_device(stream.device_index(), /*force=*/true);
+      code = try_launch();
+    }
     TORCH_CHECK(code == CUDA_SUCCESS, "kernel ", name_, ": ", name_of(driver_, code));
   }
 

@@ -237,9 +237,12 @@ class JoinedLinearFunction : public torch::autograd::Function<JoinedLinearFuncti
     const Parameters parameters(*joint, all);
     const at::Tensor rows = x.reshape({-1, x.size(-1)});
     const at::Tensor weight = join_weights(parameters.weights);
-    at::Tensor y = joint->has_bias ? at::addmm(torch::cat(parameters.biases).to(at::kBFloat16),
-                                               rows, weight.t())
-                                   : rows.mm(weight.t());
+    const at::Tensor bias =
+        joint->has_bias ? torch::cat(parameters.biases).to(at::kBFloat16) : at::Tensor();
+    at::Tensor y = can_multiply_few_rows(rows, weight)
+                       ? multiply_few_rows(joint->kernels->few_rows, rows, weight, bias)
+                   : joint->has_bias ? at::addmm(bias, rows, weight.t())
+                                     : rows.mm(weight.t());
     variable_list saved = {rows, weight};
     if (!joint->lows.empty()) {
       const at::Tensor low = rows.mm(join_downs(parameters.a).t());
@@ -362,7 +365,8 @@ bool can_rotate(const device::JoinedLinearStep& step) {
 Result<JoinedLinearKernels> make_joined_linear_kernels(device::Plugin& plugin) {
   const Program program = KEDGE_TRY(Program::make(plugin, kCudaPrelude + kRotateSource, "rotate"));
   return JoinedLinearKernels{.rotate = KEDGE_TRY(program.kernel("rotate")),
-                             .join_rotated = KEDGE_TRY(program.kernel("join_rotated"))};
+                             .join_rotated = KEDGE_TRY(program.kernel("join_rotated")),
+                             .few_rows = KEDGE_TRY(make_few_rows_kernels(plugin))};
 }
 
 bool can_join_linears(const device::JoinedLinearStep& step) {

@@ -9,12 +9,14 @@
 #include "core/result.h"
 #include "device/fused_ops.h"
 #include "device/plugin.h"
+#include "kernels/internal/few_rows.h"
 
 namespace kedge::kernels {
 
 struct JoinedLinearKernels {
   std::unique_ptr<device::Kernel> rotate;
   std::unique_ptr<device::Kernel> join_rotated;
+  FewRowsKernels few_rows;
 };
 
 Result<JoinedLinearKernels> make_joined_linear_kernels(device::Plugin& plugin);

@@ -29,10 +29,22 @@ at::Tensor DecodePlace::last_of(const at::Tensor& x_BTC) const {
   return x_BTC.gather(1, last_B11.expand({-1, 1, x_BTC.size(2)})).squeeze(1);
 }
 
-at::Tensor attend_cached(const at::Tensor& q_BHTD, const at::Tensor& k_BKTD,
+at::Tensor attend_cached(const device::Context& context, const at::Tensor& q_BHTD, const at::Tensor& k_BKTD,
                          const at::Tensor& v_BKTD, const DecodePlace& place, KvCache::Layer& layer,
                          std::int64_t window) {
   const at::Tensor& keys = layer.keys_BHLD;
+  if (context.fused != nullptr && q_BHTD.size(2) == 1) {
+    const at::Tensor y = context.fused->attend_cached({.q = q_BHTD,
+                                                       .k = k_BKTD,
+                                                       .v = v_BKTD,
+                                                       .keys = keys,
+                                                       .values = layer.values_BHLD,
+                                                       .places = place.positions_BT.select(1, 0),
+                                                       .window = window});
+    if (y.defined()) {
+      return y;
+    }
+  }
   // Padding may stand past the end; it goes to the last place, which no text uses before it is
   // full.
   const at::Tensor at_B1T1 =

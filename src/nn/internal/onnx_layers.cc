@@ -102,9 +102,10 @@ Result<Values> convert_batch_norm(OnnxOp& op) {
   return Values{{name, input.type, input.rank}};
 }
 
-Result<Values> relu(OnnxOp& op) {
+// An operation of each value by itself.
+Result<Values> of_each(OnnxOp& op, const std::string& type) {
   const OnnxValue input = KEDGE_TRY(op.tensor(0));
-  return Values{{op.graph().add({.type = "Relu", .inputs = {input.name}}), input.type, input.rank}};
+  return Values{{op.graph().add({.type = type, .inputs = {input.name}}), input.type, input.rank}};
 }
 
 // max_pool2d(input, kernel, stride, padding, dilation, ceil_mode)
@@ -292,9 +293,10 @@ const OnnxTranslations& onnx_layers() {
       {"aten::matmul", matmul},
       {"aten::max_pool2d", convert_max_pool},
       {"aten::mul", mul},
-      {"aten::relu", relu},
+      {"aten::relu", [](OnnxOp& op) { return of_each(op, "Relu"); }},
       {"aten::softmax", softmax},
       {"aten::sub", sub},
+      {"aten::tanh", [](OnnxOp& op) { return of_each(op, "Tanh"); }},
   };
   return translations;
 }

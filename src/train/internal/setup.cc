@@ -13,7 +13,6 @@
 #include "device/device.h"
 #include "device/plugin.h"
 #include "device/precision.h"
-#include "kernels/fused.h"
 #include "kernels/jpeg.h"
 #include "nn/lora.h"
 #include "nn/script_model.h"
@@ -323,14 +322,8 @@ Result<void> check_last_batch(const config::Config& config, const Setup& setup) 
   return {};
 }
 
-Result<device::ContextPtr> make_context(const config::Config& config, dist::ProcessGroup& group) {
-  device::Context context = KEDGE_TRY(device::make_context(config.train));
-  if (context.device.is_cuda() && device::plugin() != nullptr) {
-    device::plugin()->leave_default_stream();
-    if (config.train.fused) {
-      context.fused = KEDGE_TRY(kernels::fused_ops(*device::plugin()));
-    }
-  }
+Result<device::ContextPtr> make_rank_context(const config::Config& config, dist::ProcessGroup& group) {
+  device::Context context = KEDGE_TRY(make_context(config.train));
   if (config.dist.sync_batchnorm && !group.is_alone()) {
     // Shared: a function is copied.
     const std::shared_ptr<dist::ProcessGroup> norm = group.make_twin("norm");
@@ -348,7 +341,7 @@ Result<std::unique_ptr<Setup>> make_setup(const config::Config& config,
   auto setup = std::make_unique<Setup>();
   setup->group = std::move(group);
   apply_compute_settings(config);
-  setup->context = KEDGE_TRY(make_context(config, *setup->group));
+  setup->context = KEDGE_TRY(make_rank_context(config, *setup->group));
   setup->train_pipeline = KEDGE_TRY(data::Pipeline::parse(config.transform.train));
   setup->eval_pipeline = KEDGE_TRY(data::Pipeline::parse(config.transform.eval));
   setup->loss = KEDGE_TRY(nn::Losses::make("loss", config.loss.name, config.loss, setup->context));
