@@ -75,8 +75,8 @@ bool is_loopback(const std::string& host) {
   return host.starts_with("127.") || host == "localhost" || host == "::1";
 }
 
-Result<server::ListenOptions> listen_options(const Arguments& arguments) {
-  server::ListenOptions listen;
+Result<http::ListenOptions> listen_options(const Arguments& arguments) {
+  http::ListenOptions listen;
   listen.host = arguments.value("--host", listen.host);
   const std::int64_t port = KEDGE_TRY(arguments.number("--port", kDefaultPort));
   if (port < 0 || port > 65535) {
@@ -87,7 +87,7 @@ Result<server::ListenOptions> listen_options(const Arguments& arguments) {
     return fail(ErrorKind::Usage, "--tls-cert and --tls-key belong together");
   }
   if (arguments.has("--tls-cert")) {
-    listen.tls = server::TlsFiles{arguments.value("--tls-cert"), arguments.value("--tls-key")};
+    listen.tls = http::TlsFiles{arguments.value("--tls-cert"), arguments.value("--tls-key")};
   }
   return listen;
 }

@@ -7,7 +7,7 @@
 namespace kedge::server {
 namespace {
 
-class CountedPushes : public PushStream {
+class CountedPushes : public http::PushStream {
  public:
   bool push(std::shared_ptr<const std::string> text) override {
     const std::scoped_lock lock(mutex_);

@@ -4,9 +4,9 @@
 #include <string>
 #include <string_view>
 
-#include "server/http.h"
+#include "http/http.h"
 
-namespace kedge::server {
+namespace kedge::http {
 
 // `level` as zlib's: 1 is quick, 9 small.
 std::string gzip(std::string_view bytes, int level);
@@ -18,4 +18,4 @@ inline constexpr std::size_t kMinCompressedBytes = 1024;
 // the time. Only whole answers (200) whose body is a text in memory; another is left as it is.
 void compress(Response& response, std::string_view accepted);
 
-}  // namespace kedge::server
+}  // namespace kedge::http

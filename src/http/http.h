@@ -15,7 +15,7 @@
 #include "core/file.h"
 #include "core/result.h"
 
-namespace kedge::server {
+namespace kedge::http {
 
 enum class Method : std::uint8_t { Get, Post, Put, Patch, Delete };
 
@@ -217,4 +217,4 @@ struct Target {
 
 Result<Target> parse_target(std::string_view text);
 
-}  // namespace kedge::server
+}  // namespace kedge::http

@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "core/disk_room.h"
-#include "server/internal/request_head.h"
+#include "http/internal/request_head.h"
 
-namespace kedge::server {
+namespace kedge::http {
 namespace {
 
 constexpr std::size_t kBodyPiece = 64U << 10U;
@@ -34,7 +34,8 @@ Task<bool> Connection::next_piece(Head& head, std::string& piece) {
       in_begin_ +=
           head.parser.put(asio::buffer(in_.data() + in_begin_, in_.size() - in_begin_), error);
       piece.resize(before + kBodyPiece - body.size);
-      if (error && error != http::error::need_more && error != http::error::need_buffer) {
+      if (error && error != beast::http::error::need_more &&
+          error != beast::http::error::need_buffer) {
         auto slot = std::make_shared<Slot>();
         co_return co_await refuse(
             std::move(slot), error_response(400, fmt::format("bad body: {}", error.message())));
@@ -148,4 +149,4 @@ Task<bool> Connection::spool_body(Head& head, Request& request, std::uint64_t ma
   co_return true;
 }
 
-}  // namespace kedge::server
+}  // namespace kedge::http

@@ -1,13 +1,13 @@
-#include "server/internal/compress.h"
+#include "http/internal/compress.h"
 
 #include <string>
 #include <variant>
 
 #include <gtest/gtest.h>
 
-#include "server/internal/decompress.h"
+#include "http/decompress.h"
 
-namespace kedge::server {
+namespace kedge::http {
 namespace {
 
 constexpr std::uint64_t kMegabyte = 1U << 20U;
@@ -57,4 +57,4 @@ TEST(Compress, leaves_short_answers_refusals_and_packed_bodies_alone) {
 }
 
 }  // namespace
-}  // namespace kedge::server
+}  // namespace kedge::http

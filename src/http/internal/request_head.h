@@ -8,14 +8,14 @@
 #include <boost/beast/http/buffer_body.hpp>
 #include <boost/beast/http/parser.hpp>
 
-#include "server/internal/connection.h"
+#include "http/internal/connection.h"
 
-namespace kedge::server {
+namespace kedge::http {
 
-namespace http = boost::beast::http;
+namespace beast = boost::beast;
 
 struct Connection::Head {
-  http::request_parser<http::buffer_body> parser;
+  beast::http::request_parser<beast::http::buffer_body> parser;
 
   explicit Head(std::size_t max_bytes) {
     parser.header_limit(static_cast<std::uint32_t>(max_bytes));
@@ -24,4 +24,4 @@ struct Connection::Head {
   }
 };
 
-}  // namespace kedge::server
+}  // namespace kedge::http

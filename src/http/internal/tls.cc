@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 #include <openssl/ssl.h>
 
-#include "server/internal/stream.h"
+#include "http/internal/stream.h"
 
-namespace kedge::server {
+namespace kedge::http {
 namespace {
 
 // NOLINTBEGIN(bugprone-unused-return-value): what asio returns is also in the argument
@@ -105,4 +105,4 @@ Result<std::unique_ptr<TlsContext>> TlsContext::make(const TlsFiles& files) {
   return context;
 }
 
-}  // namespace kedge::server
+}  // namespace kedge::http

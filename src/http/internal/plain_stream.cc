@@ -5,9 +5,9 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 
-#include "server/internal/stream.h"
+#include "http/internal/stream.h"
 
-namespace kedge::server {
+namespace kedge::http {
 namespace {
 
 // NOLINTBEGIN(bugprone-unused-return-value): what asio returns is also in the argument
@@ -70,4 +70,4 @@ std::unique_ptr<Stream> make_plain_stream(asio::ip::tcp::socket socket) {
   return std::make_unique<PlainStream>(std::move(socket));
 }
 
-}  // namespace kedge::server
+}  // namespace kedge::http

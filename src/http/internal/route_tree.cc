@@ -1,6 +1,6 @@
-#include "server/internal/route_tree.h"
+#include "http/internal/route_tree.h"
 
-namespace kedge::server {
+namespace kedge::http {
 
 bool is_parameter(std::string_view segment) {
   return segment.starts_with('{');
@@ -51,4 +51,4 @@ std::vector<std::size_t> RouteTree::find(const std::vector<std::string>& segment
   return found;
 }
 
-}  // namespace kedge::server
+}  // namespace kedge::http

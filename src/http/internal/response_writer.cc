@@ -11,9 +11,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "server/internal/connection.h"
+#include "http/internal/connection.h"
 
-namespace kedge::server {
+namespace kedge::http {
 namespace {
 
 constexpr std::size_t kFilePiece = 512U << 10U;
@@ -355,4 +355,4 @@ Task<bool> Connection::write_pushed(const PushStart& start, bool is_chunked) {
   co_return false;
 }
 
-}  // namespace kedge::server
+}  // namespace kedge::http

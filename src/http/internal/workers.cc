@@ -1,8 +1,8 @@
-#include "server/internal/workers.h"
+#include "http/internal/workers.h"
 
 #include <utility>
 
-namespace kedge::server {
+namespace kedge::http {
 
 Workers::Workers(int threads, std::size_t max_waiting) : max_waiting_(max_waiting) {
   for (int i = 0; i < threads; ++i) {
@@ -49,4 +49,4 @@ void Workers::run() {
   }
 }
 
-}  // namespace kedge::server
+}  // namespace kedge::http

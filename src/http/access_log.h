@@ -15,9 +15,9 @@
 
 #include "core/file.h"
 #include "core/result.h"
-#include "server/http.h"
+#include "http/http.h"
 
-namespace kedge::server {
+namespace kedge::http {
 
 class AccessLog {
  public:
@@ -52,4 +52,4 @@ class AccessLog {
 // The path without keys and in one word: blanks and control characters as %20.
 std::string loggable_path(const Request& request);
 
-}  // namespace kedge::server
+}  // namespace kedge::http

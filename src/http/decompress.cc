@@ -1,4 +1,4 @@
-#include "server/internal/decompress.h"
+#include "http/decompress.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-namespace kedge::server {
+namespace kedge::http {
 namespace {
 
 using Outcome = std::variant<std::string, Response>;
@@ -98,4 +98,4 @@ Outcome decompress(std::string body, std::string_view encoding, std::uint64_t ma
                         "gzip, deflate and zstd are");
 }
 
-}  // namespace kedge::server
+}  // namespace kedge::http

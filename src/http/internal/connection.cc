@@ -1,4 +1,4 @@
-#include "server/internal/connection.h"
+#include "http/internal/connection.h"
 
 #include <algorithm>
 #include <array>
@@ -11,11 +11,11 @@
 #include <fmt/format.h>
 
 #include "core/log.h"
-#include "server/internal/compress.h"
-#include "server/internal/decompress.h"
-#include "server/internal/request_head.h"
+#include "http/decompress.h"
+#include "http/internal/compress.h"
+#include "http/internal/request_head.h"
 
-namespace kedge::server {
+namespace kedge::http {
 namespace {
 
 constexpr std::size_t kReadPiece = 16U << 10U;
@@ -23,18 +23,18 @@ constexpr std::size_t kMaxPipelined = 64;
 constexpr std::size_t kMaxQuickBytes = 128U << 10U;
 constexpr std::size_t kMaxLinger = 64U << 20U;  // or two seconds, whichever ends first
 
-std::optional<Method> parse_method(http::verb verb) {
+std::optional<Method> parse_method(beast::http::verb verb) {
   switch (verb) {
-    case http::verb::get:
-    case http::verb::head:
+    case beast::http::verb::get:
+    case beast::http::verb::head:
       return Method::Get;
-    case http::verb::post:
+    case beast::http::verb::post:
       return Method::Post;
-    case http::verb::put:
+    case beast::http::verb::put:
       return Method::Put;
-    case http::verb::patch:
+    case beast::http::verb::patch:
       return Method::Patch;
-    case http::verb::delete_:
+    case beast::http::verb::delete_:
       return Method::Delete;
     default:
       return std::nullopt;
@@ -74,7 +74,7 @@ void allow_own_origin(Response& response, const Request& request) {
 }
 
 Response no_head(const boost::system::error_code& error, std::size_t max_bytes) {
-  return error == http::error::header_limit
+  return error == beast::http::error::header_limit
              ? error_response(431, fmt::format("the head is longer than {} bytes", max_bytes))
              : error_response(400, fmt::format("not HTTP: {}", error.message()));
 }
@@ -211,7 +211,7 @@ Task<bool> Connection::read_head(Head& head) {
       if (head.parser.is_header_done()) {
         co_return true;
       }
-      if (error && error != http::error::need_more) {
+      if (error && error != beast::http::error::need_more) {
         co_return co_await refuse(std::make_shared<Slot>(),
                                   no_head(error, shared_.options.max_head_bytes));
       }
@@ -286,10 +286,10 @@ Result<Connection::Routed> Connection::route(const Head& head) {
   Target target = KEDGE_TRY(parse_target({message.target().data(), message.target().size()}));
   Routed routed;
   const auto method = parse_method(message.method());
-  const bool is_options = message.method() == http::verb::options;
+  const bool is_options = message.method() == beast::http::verb::options;
   Request& request = routed.request;
   request.method = method.value_or(Method::Get);
-  request.is_head = message.method() == http::verb::head;
+  request.is_head = message.method() == beast::http::verb::head;
   request.path = target.path();
   request.query = std::move(target.query);
   request.peer = peer_;
@@ -347,7 +347,7 @@ Task<bool> Connection::serve_one() {
     co_return false;
   }
   auto slot = std::make_shared<Slot>();
-  slot->is_head = head.parser.get().method() == http::verb::head;
+  slot->is_head = head.parser.get().method() == beast::http::verb::head;
   slot->is_http_1_0 = head.parser.get().version() < 11;
   slot->is_last = !head.parser.get().keep_alive();
   if (shared_.options.access_log != nullptr) {
@@ -431,4 +431,4 @@ Task<bool> Connection::dispatch(const Route& route, Request request, std::shared
   co_return co_await flush();
 }
 
-}  // namespace kedge::server
+}  // namespace kedge::http

@@ -1,4 +1,4 @@
-#include "server/access_log.h"
+#include "http/access_log.h"
 
 #include <cerrno>
 #include <chrono>
@@ -12,7 +12,7 @@
 #include "core/log.h"
 #include "core/time_text.h"
 
-namespace kedge::server {
+namespace kedge::http {
 namespace {
 
 std::string time_text(std::chrono::system_clock::time_point now) {
@@ -81,4 +81,4 @@ void AccessLog::write(const Entry& entry) {
   }
 }
 
-}  // namespace kedge::server
+}  // namespace kedge::http

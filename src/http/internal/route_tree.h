@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace kedge::server {
+namespace kedge::http {
 
 class RouteTree {
  public:
@@ -39,4 +39,4 @@ class RouteTree {
 bool is_parameter(std::string_view segment);
 bool takes_rest(std::string_view segment);
 
-}  // namespace kedge::server
+}  // namespace kedge::http

@@ -1,4 +1,4 @@
-#include "server/listener.h"
+#include "http/listener.h"
 
 #include <array>
 #include <condition_variable>
@@ -18,7 +18,7 @@
 
 #include "core/scratch_folder.h"
 
-namespace kedge::server {
+namespace kedge::http {
 namespace {
 
 using testing::EndsWith;
@@ -423,4 +423,4 @@ TEST_F(ListenerTest, pushes_to_many_and_drops_the_slow) {
 }
 
 }  // namespace
-}  // namespace kedge::server
+}  // namespace kedge::http

@@ -1,4 +1,4 @@
-#include "server/listener.h"
+#include "http/listener.h"
 
 #include <algorithm>
 #include <chrono>
@@ -15,9 +15,9 @@
 #include <sys/resource.h>
 
 #include "core/log.h"
-#include "server/internal/connection.h"
+#include "http/internal/connection.h"
 
-namespace kedge::server {
+namespace kedge::http {
 namespace {
 
 using asio::ip::tcp;
@@ -276,4 +276,4 @@ void Listener::stop(std::chrono::milliseconds grace) {
   }
 }
 
-}  // namespace kedge::server
+}  // namespace kedge::http

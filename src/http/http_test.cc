@@ -1,4 +1,4 @@
-#include "server/http.h"
+#include "http/http.h"
 
 #include <string>
 
@@ -8,11 +8,10 @@
 #include <zstd.h>
 
 #include "core/scratch_folder.h"
-#include "server/internal/compress.h"
-#include "server/internal/decompress.h"
-#include "server/page.h"
+#include "http/decompress.h"
+#include "http/internal/compress.h"
 
-namespace kedge::server {
+namespace kedge::http {
 namespace {
 
 using testing::ElementsAre;
@@ -91,22 +90,6 @@ TEST(Router, knows_the_methods_of_a_path_that_a_route_for_the_rest_also_has) {
   EXPECT_EQ(wrong.route, nullptr);
   EXPECT_THAT(wrong.allowed, ElementsAre(Method::Post));
   EXPECT_EQ(router.find(Method::Get, {"api", "other"}).route->pattern, "/api/{rest...}");
-}
-
-TEST(PageResponse, leads_from_a_path_to_the_place_of_that_name_on_the_page) {
-  const auto location = [](std::string path, auto... query) {
-    Request request;
-    request.path = std::move(path);
-    (request.query.push_back(query), ...);
-    const auto response = page_response(request);
-    return std::string(response->headers.find("Location").value_or("none"));
-  };
-  const std::pair<std::string, std::string> chosen("selectionPath", "lab/mnist");
-  EXPECT_EQ(location("/lab/my net/runs/a"), "./../../../#/at/lab/my%20net/runs/a");
-  EXPECT_EQ(location("/lab", chosen), "./#/at/lab?selectionPath=lab%2Fmnist");
-  EXPECT_EQ(location("//other.host/x"), "./../../#/at//other.host/x");
-  EXPECT_EQ(location("/"), "none");
-  EXPECT_EQ(location("/assets/none.js"), "none");
 }
 
 TEST(Headers, takes_no_second_line) {
@@ -236,4 +219,4 @@ TEST(Decompress, refuses_bombs_damage_and_unknown_encodings) {
 }
 
 }  // namespace
-}  // namespace kedge::server
+}  // namespace kedge::http

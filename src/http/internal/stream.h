@@ -12,12 +12,12 @@
 #include <boost/asio/ip/tcp.hpp>
 
 #include "core/result.h"
-#include "server/listener.h"
+#include "http/listener.h"
 
 // g++ 12 takes the pair of operators with which asio allocates coroutines for a mismatch.
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 
-namespace kedge::server {
+namespace kedge::http {
 
 namespace asio = boost::asio;
 
@@ -55,4 +55,4 @@ class TlsContext {
   virtual std::unique_ptr<Stream> make_stream(asio::ip::tcp::socket socket) = 0;
 };
 
-}  // namespace kedge::server
+}  // namespace kedge::http

@@ -1,4 +1,4 @@
-#include "server/http.h"
+#include "http/http.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-namespace kedge::server {
+namespace kedge::http {
 namespace {
 
 struct StatusName {
@@ -243,4 +243,4 @@ std::string_view content_type_of(std::string_view path) {
   return found == kContentTypes.end() ? "application/octet-stream" : found->type;
 }
 
-}  // namespace kedge::server
+}  // namespace kedge::http

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-namespace kedge::server {
+namespace kedge::http {
 
 class Workers {
  public:
@@ -32,4 +32,4 @@ class Workers {
   std::vector<std::thread> threads_;
 };
 
-}  // namespace kedge::server
+}  // namespace kedge::http

@@ -12,10 +12,10 @@
 
 #include "core/file.h"
 #include "core/result.h"
-#include "server/access_log.h"
-#include "server/http.h"
+#include "http/access_log.h"
+#include "http/http.h"
 
-namespace kedge::server {
+namespace kedge::http {
 
 struct TlsFiles {
   Path certificate;  // PEM, with its chain
@@ -81,4 +81,4 @@ class Listener {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace kedge::server
+}  // namespace kedge::http

@@ -1,4 +1,4 @@
-#include "server/internal/compress.h"
+#include "http/internal/compress.h"
 
 #include <algorithm>
 #include <string>
@@ -11,7 +11,7 @@
 
 #include "core/result.h"
 
-namespace kedge::server {
+namespace kedge::http {
 namespace {
 
 std::string_view trimmed(std::string_view text) {
@@ -84,4 +84,4 @@ void compress(Response& response, std::string_view accepted) {
   }
 }
 
-}  // namespace kedge::server
+}  // namespace kedge::http

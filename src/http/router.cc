@@ -4,10 +4,10 @@
 
 #include "core/url.h"
 #include "core/utf8.h"
-#include "server/http.h"
-#include "server/internal/route_tree.h"
+#include "http/http.h"
+#include "http/internal/route_tree.h"
 
-namespace kedge::server {
+namespace kedge::http {
 namespace {
 
 std::vector<std::string> split_path(std::string_view path) {
@@ -166,4 +166,4 @@ RouteMatch Router::find(Method method, const std::vector<std::string>& segments)
   return match;
 }
 
-}  // namespace kedge::server
+}  // namespace kedge::http

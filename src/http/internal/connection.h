@@ -17,10 +17,10 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-#include "server/internal/stream.h"
-#include "server/internal/workers.h"
+#include "http/internal/stream.h"
+#include "http/internal/workers.h"
 
-namespace kedge::server {
+namespace kedge::http {
 
 class Connection;
 
@@ -159,4 +159,4 @@ Task<void> Connection::wait_until(Condition is_met) {
   }
 }
 
-}  // namespace kedge::server
+}  // namespace kedge::http
