@@ -2,6 +2,7 @@
 // Handlers are plain functions from a Request to a Response; the room's other files are handlers.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -62,6 +63,7 @@ struct Request {
   std::shared_ptr<const Path> body_file{};  // of routes that spool; gone when the last owner is
   std::string peer;                         // address without port
   bool is_secure = false;                   // came over TLS
+  std::shared_ptr<const std::atomic<bool>> has_left{};  // of routes that are long: the client has
   Caller caller;
 
   // A parameter that the route has.
@@ -88,6 +90,8 @@ class PushStream {
  public:
   virtual ~PushStream() = default;
   virtual bool push(std::shared_ptr<const std::string> text) = 0;  // false: it is closed
+  // Nothing more comes: what waits is sent, and the answer is whole.
+  virtual void finish() = 0;
 };
 
 // Called with the stream once the head is sent; what it returns is kept until the stream closes.
@@ -151,9 +155,16 @@ struct RouteOptions {
   // Answers only where no other route has the path, with whatever method.
   bool is_for_rest = false;
   bool is_spooled = false;  // the body goes to a file, as it is: not decompressed
+  bool is_long = false;     // answers may take long: who closes the connection meanwhile has_left
   // Long answers may be compressed. Never where an answer holds a secret (a key, a signed address):
   // its length would tell of it to whoever can choose another part of the answer.
   bool is_compressed = false;
+  RefusalWriter refuse = nullptr;  // null: as error_response() does
+};
+
+// What those are told who ask for an address that there is not, or who do not speak HTTP.
+struct UnknownAddress {
+  std::string hint = {};           // what to do instead
   RefusalWriter refuse = nullptr;  // null: as error_response() does
 };
 
@@ -190,6 +201,10 @@ class Router {
   // What answers GET of any path that no route has.
   void set_fallback(Handler handler);
 
+  void set_unknown(UnknownAddress unknown) { unknown_ = std::move(unknown); }
+
+  const UnknownAddress& unknown() const { return unknown_; }
+
   RouteMatch find(Method method, const std::vector<std::string>& segments) const;
   std::vector<Method> methods_of(const std::vector<std::string>& segments) const;
 
@@ -203,6 +218,7 @@ class Router {
   std::unique_ptr<RouteTree> tree_;  // the numbers are places in routes_
   std::vector<std::unique_ptr<Route>> routes_;
   std::optional<Route> fallback_;
+  UnknownAddress unknown_;
 };
 
 // "/a%20b/c?x=1" as it stands in a request. Usage for what is no path: without a leading slash, bad

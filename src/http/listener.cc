@@ -43,6 +43,10 @@ int worker_count(const ListenOptions& options) {
 
 }  // namespace
 
+bool is_loopback(std::string_view host) {
+  return host.starts_with("127.") || host == "localhost" || host == "::1";
+}
+
 struct Listener::State {
   Workers workers;
   Workers slow_gate;

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/file.h"
 #include "core/result.h"
@@ -53,6 +54,9 @@ struct Gate {
   // Whether check() must hash a password: then it runs on a thread kept for that.
   std::function<bool(const Request& request, const Route* route)> is_slow = {};
 };
+
+// Whether an address is this machine's own, and nobody else's: "127.0.0.1", "localhost", "::1".
+bool is_loopback(std::string_view host);
 
 class Listener {
  public:

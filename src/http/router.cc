@@ -162,7 +162,7 @@ RouteMatch Router::find(Method method, const std::vector<std::string>& segments)
     return match;
   }
   match.allowed = methods_of(segments);
-  match.refuse = found.empty() ? nullptr : found.front()->options.refuse;
+  match.refuse = found.empty() ? unknown_.refuse : found.front()->options.refuse;
   return match;
 }
 

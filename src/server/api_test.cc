@@ -9,6 +9,8 @@ namespace {
 
 class CountedPushes : public http::PushStream {
  public:
+  void finish() override {}
+
   bool push(std::shared_ptr<const std::string> text) override {
     const std::scoped_lock lock(mutex_);
     texts_.push_back(*text);

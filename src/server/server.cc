@@ -244,6 +244,7 @@ Result<std::unique_ptr<Server>> Server::start(const ServerOptions& options) {
     add_routes(parts->router, *parts->api);
   }
   parts->router.set_fallback(page_response);
+  parts->router.set_unknown({.hint = "GET /api/v1/openapi.json lists what there is"});
   if (!options.access_log.empty()) {
     parts->access_log = KEDGE_TRY(http::AccessLog::open(options.access_log));
     listen.access_log = parts->access_log.get();

@@ -47,10 +47,10 @@ std::string to_lower(std::string_view text) {
   return lower;
 }
 
-Response no_such_path(const std::vector<Method>& allowed, bool is_options) {
+Response no_such_path(const std::vector<Method>& allowed, bool is_options,
+                      const std::string& hint) {
   if (allowed.empty()) {
-    return error_response(404, "there is nothing at this address",
-                          "GET /api/v1/openapi.json lists what there is");
+    return error_response(404, "there is nothing at this address", hint);
   }
   std::string allow = "OPTIONS";
   for (const Method method : allowed) {
@@ -116,6 +116,9 @@ void Connection::wake() {
 
 void Connection::close() {
   is_closed_ = true;
+  if (has_left_ != nullptr) {
+    *has_left_ = true;
+  }
   stream_->close();
   wake();
 }
@@ -129,7 +132,7 @@ void Connection::begin_stop() {
 }
 
 void Connection::check_deadline(Clock::time_point now) {
-  if (now > deadline_) {
+  if (now > deadline_ || (has_left_ != nullptr && stream_->has_left())) {
     close();
   }
 }
@@ -212,6 +215,7 @@ Task<bool> Connection::read_head(Head& head) {
         co_return true;
       }
       if (error && error != beast::http::error::need_more) {
+        refuse_ = shared_.router.unknown().refuse;
         co_return co_await refuse(std::make_shared<Slot>(),
                                   no_head(error, shared_.options.max_head_bytes));
       }
@@ -302,7 +306,7 @@ Result<Connection::Routed> Connection::route(const Head& head) {
   request.parameters = std::move(match.parameters);
   routed.allowed = method ? std::move(match.allowed) : shared_.router.methods_of(target.segments);
   if (!method) {
-    routed.refusal = is_options ? no_such_path(routed.allowed, true)
+    routed.refusal = is_options ? no_such_path(routed.allowed, true, shared_.router.unknown().hint)
                                 : error_response(501, "this method is not known");
     allow_own_origin(*routed.refusal, request);
     return routed;
@@ -330,7 +334,7 @@ Task<void> Connection::pass_gate(const Head& head, Routed& routed) {
     routed.refusal = gate.check(routed.request, routed.route);
   }
   if (!routed.refusal && routed.route == nullptr) {
-    routed.refusal = no_such_path(routed.allowed, false);
+    routed.refusal = no_such_path(routed.allowed, false, shared_.router.unknown().hint);
   }
   const std::uint64_t length = head.parser.content_length().value_or(0);
   if (!routed.refusal && length > routed.route->options.max_body_bytes) {
@@ -353,7 +357,7 @@ Task<bool> Connection::serve_one() {
   if (shared_.options.access_log != nullptr) {
     slot->access.method = std::string(head.parser.get().method_string());
   }
-  refuse_ = nullptr;
+  refuse_ = shared_.router.unknown().refuse;
   auto routed = route(head);
   if (!routed) {
     co_return co_await refuse(std::move(slot), error_response(routed.error()));
@@ -385,6 +389,8 @@ Task<bool> Connection::serve_one() {
 }
 
 Task<bool> Connection::dispatch(const Route& route, Request request, std::shared_ptr<Slot> slot) {
+  has_left_ = route.options.is_long ? std::make_shared<std::atomic<bool>>(false) : nullptr;
+  request.has_left = has_left_;
   const std::string encoding(request.headers.find("content-encoding").value_or(""));
   const bool is_small = encoding.empty() && request.body.size() <= kMaxQuickBytes;
   if (route.quick && (is_small || !route.handler)) {

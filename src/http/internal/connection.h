@@ -56,7 +56,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   Task<void> run();
 
-  // Cut off when too slow; called every second or so.
+  // Cut off when too slow, or gone; called every second or so.
   void check_deadline(Clock::time_point now);
   // Closes at once when no request has begun, else after the answer.
   void begin_stop();
@@ -144,7 +144,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::size_t received_ = 0;        // since the deadline was set for a body
   std::size_t read_piece_ = 1024;   // small, until more comes at once: most connections are idle
   RefusalWriter refuse_ = nullptr;  // of the route whose request is being read
-  std::string in_;                  // received and not yet parsed, from in_begin_ on
+  std::shared_ptr<std::atomic<bool>> has_left_{};  // of a long request that is being answered
+  std::string in_;                                 // received and not yet parsed, from in_begin_ on
   std::size_t in_begin_ = 0;
   std::string out_;                          // small answers that are written together
   std::deque<std::shared_ptr<Slot>> slots_;  // in the order of their requests

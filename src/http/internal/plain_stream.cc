@@ -1,3 +1,4 @@
+#include <cerrno>
 #include <utility>
 
 #include <boost/asio/buffer.hpp>
@@ -51,6 +52,12 @@ class PlainStream : public Stream {
     boost::system::error_code ignored;
     socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
     co_return;
+  }
+
+  bool has_left() override {
+    char byte = 0;
+    const auto count = ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return count == 0 || (count < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
   }
 
   void close() override {

@@ -106,25 +106,37 @@ class QueuedPushes : public PushStream {
     } else {
       waiting_.push_back(std::move(text));
     }
-    if (!is_told_) {
-      is_told_ = true;
-      asio::post(connection->context(), [connection] { connection->wake(); });
-    }
+    tell(connection);
     return !is_closed_;
   }
 
-  // What waits; closed is told by `is_closed`.
-  std::vector<std::shared_ptr<const std::string>> take(bool& is_closed) {
+  void finish() override {
+    const auto connection = connection_.lock();
+    const std::scoped_lock lock(mutex_);
+    is_finished_ = true;
+    tell(connection);
+  }
+
+  struct Taken {
+    std::string text = {};     // what waited
+    bool is_dropped = false;   // too much did
+    bool is_finished = false;  // nothing follows
+  };
+
+  Taken take() {
     const std::scoped_lock lock(mutex_);
     is_told_ = false;
-    is_closed = is_closed_;
     waiting_bytes_ = 0;
-    return std::exchange(waiting_, {});
+    Taken taken{.is_dropped = is_closed_, .is_finished = is_finished_};
+    for (const auto& piece : std::exchange(waiting_, {})) {
+      taken.text += *piece;
+    }
+    return taken;
   }
 
   bool has_news() const {
     const std::scoped_lock lock(mutex_);
-    return is_closed_ || !waiting_.empty();
+    return is_closed_ || is_finished_ || !waiting_.empty();
   }
 
   void close() {
@@ -133,12 +145,19 @@ class QueuedPushes : public PushStream {
   }
 
  private:
+  void tell(const std::shared_ptr<Connection>& connection) {
+    if (connection != nullptr && !std::exchange(is_told_, true)) {
+      asio::post(connection->context(), [connection] { connection->wake(); });
+    }
+  }
+
   std::weak_ptr<Connection> connection_;
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<const std::string>> waiting_;
   std::size_t waiting_bytes_ = 0;
   bool is_told_ = false;
   bool is_closed_ = false;
+  bool is_finished_ = false;
 };
 
 // The same refusal in another form. What it says besides the body (Retry-After, Allow) stays.
@@ -324,12 +343,8 @@ Task<bool> Connection::write_pushed(const PushStart& start, bool is_chunked) {
   auto next_beat = Clock::now();
   bool is_open = true;
   while (is_open && !is_closed_ && !shared_.is_stopping) {
-    bool is_dropped = false;
-    std::string text;
-    for (const auto& piece : stream->take(is_dropped)) {
-      text += *piece;
-    }
-    if (is_dropped) {
+    auto [text, is_dropped, is_finished] = stream->take();
+    if (is_dropped || (is_finished && text.empty())) {
       break;
     }
     if (text.empty() && Clock::now() >= next_beat) {

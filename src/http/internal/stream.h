@@ -38,6 +38,8 @@ class Stream {
   virtual Task<bool> write(std::string_view bytes) = 0;
   // Says that no more will come; reading goes on.
   virtual Task<void> end_writing() = 0;
+  // Whether the client has closed its end, as far as that can be seen without reading.
+  virtual bool has_left() = 0;
   // Whoever waits for it, waits no longer.
   virtual void close() = 0;
 };

@@ -50,6 +50,9 @@ class TlsStream : public Stream {
     stream_.next_layer().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
   }
 
+  // What closes a TLS connection comes as bytes, like any other.
+  bool has_left() override { return false; }
+
   void close() override {
     boost::system::error_code ignored;
     stream_.next_layer().close(ignored);
