@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "cli/shared/arguments.h"
+#include "cli/shared/listen_flags.h"
 #include "cli/verbs.h"
 #include "core/log.h"
 #include "core/signals.h"
@@ -71,27 +72,6 @@ Result<std::string> admin_password(const Arguments& arguments) {
   return given != nullptr ? std::string(given) : std::string();
 }
 
-bool is_loopback(const std::string& host) {
-  return host.starts_with("127.") || host == "localhost" || host == "::1";
-}
-
-Result<server::ListenOptions> listen_options(const Arguments& arguments) {
-  server::ListenOptions listen;
-  listen.host = arguments.value("--host", listen.host);
-  const std::int64_t port = KEDGE_TRY(arguments.number("--port", kDefaultPort));
-  if (port < 0 || port > 65535) {
-    return fail(ErrorKind::Usage, fmt::format("{} is no port: 0 to 65535 are", port));
-  }
-  listen.port = static_cast<int>(port);
-  if (arguments.has("--tls-cert") != arguments.has("--tls-key")) {
-    return fail(ErrorKind::Usage, "--tls-cert and --tls-key belong together");
-  }
-  if (arguments.has("--tls-cert")) {
-    listen.tls = server::TlsFiles{arguments.value("--tls-cert"), arguments.value("--tls-key")};
-  }
-  return listen;
-}
-
 Result<server::Auth> parse_auth(const Arguments& arguments) {
   const std::string given = arguments.value("--auth");
   if (!given.empty() && given != "none") {
@@ -117,7 +97,7 @@ Result<server::ServerOptions> server_options(const Arguments& arguments) {
            std::filesystem::absolute(folder, ignored).string());
     }
   }
-  options.listen = KEDGE_TRY(listen_options(arguments));
+  options.listen = KEDGE_TRY(listen_options(arguments, kDefaultPort));
   if (arguments.has("--disk-reserve")) {
     options.disk_reserve = KEDGE_TRY(parse_bytes(arguments.value("--disk-reserve"))).value;
   }
@@ -136,7 +116,7 @@ Result<server::ServerOptions> server_options(const Arguments& arguments) {
     return fail(ErrorKind::Usage, fmt::format("--trash-days is 0 to {}", kMaxTrashDays));
   }
   options.hosts = arguments.values("--allow-host");
-  if (is_loopback(options.listen.host)) {
+  if (http::is_loopback(options.listen.host)) {
     options.hosts.emplace_back("localhost");
   }
   options.admin_password = KEDGE_TRY(admin_password(arguments));
@@ -196,8 +176,8 @@ void print_start(server::Server& server, const server::ServerOptions& options, b
   }
   if (options.auth == server::Auth::None) {
     warn("everybody who reaches {} can read and change everything{}", server.address(),
-         is_loopback(options.listen.host) ? ": all users of this machine" : "");
-  } else if (!options.listen.tls && !is_loopback(options.listen.host)) {
+         http::is_loopback(options.listen.host) ? ": all users of this machine" : "");
+  } else if (!options.listen.tls && !http::is_loopback(options.listen.host)) {
     warn("passwords and tokens travel unencrypted; use --tls-cert and --tls-key, or a proxy");
   }
 }

@@ -11,8 +11,8 @@
 namespace kedge::mlflow {
 namespace {
 
-using server::Method;
-using server::Response;
+using http::Method;
+using http::Response;
 
 constexpr auto kRoots = std::to_array<std::string_view>(
     {"/api/2.0/mlflow", "/api/3.0/mlflow", "/ajax-api/2.0/mlflow", "/ajax-api/3.0/mlflow"});
@@ -63,7 +63,7 @@ Outcome<Response> refuse_absent(const Call& call) {
                   fmt::format("kedge tracks trainings: {} are not kept here", kind));
   }
   const std::string what =
-      fmt::format("{} {}", server::name_of(call.request.method), call.request.path);
+      fmt::format("{} {}", http::name_of(call.request.method), call.request.path);
   warn("an MLflow client asks for {}, which this server does not have", what);
   return refuse(Code::EndpointNotFound,
                 fmt::format("This server does not support {}. docs/reference/mlflow.md lists the "
@@ -74,8 +74,8 @@ Outcome<Response> refuse_absent(const Call& call) {
 }  // namespace
 
 void add_absent_calls(Calls& calls) {
-  server::RouteOptions for_rest = read_options();
-  for_rest.role = server::Role::None;
+  http::RouteOptions for_rest = read_options();
+  for_rest.role = http::Role::None;
   for_rest.is_for_rest = true;
   calls.add_raw(Method::Post, "/v1/traces", for_rest, refuse_absent);
   calls.add_raw(Method::Post, "/gateway/{rest...}", for_rest, refuse_absent);

@@ -20,8 +20,8 @@
 namespace kedge::mlflow {
 namespace {
 
-using server::Method;
-using server::Response;
+using http::Method;
+using http::Response;
 
 constexpr std::uint64_t kMaxPartBytes = 5ULL << 30U;  // as on S3
 constexpr std::int64_t kMaxParts = 10'000;
@@ -132,7 +132,7 @@ Outcome<Response> abandon(const Call& call) {
 }  // namespace
 
 void add_artifact_part_calls(Calls& calls) {
-  server::RouteOptions part = write_options();
+  http::RouteOptions part = write_options();
   part.max_body_bytes = kMaxPartBytes;
   part.is_spooled = true;
   for (const std::string prefix : {"/api/2.0/mlflow-artifacts", "/ajax-api/2.0/mlflow-artifacts"}) {

@@ -12,8 +12,8 @@
 namespace kedge::mlflow {
 namespace {
 
-using server::Method;
-using server::Response;
+using http::Method;
+using http::Response;
 
 constexpr std::uint64_t kMaxUploadBytes = 10ULL << 20U;
 
@@ -65,7 +65,7 @@ Outcome<Response> refuse_presigned(const Call& call) {
 
 }  // namespace
 
-Outcome<server::Response> list_artifacts(const Call& call) {
+Outcome<http::Response> list_artifacts(const Call& call) {
   const std::string id = KEDGE_TRY(call.fields.need_run_id());
   const std::string path = KEDGE_TRY(check_path(KEDGE_TRY(call.fields.text("path"))));
   const std::string uri = KEDGE_TRY(uri_of_run(call, id));
@@ -83,7 +83,7 @@ void add_artifact_view_calls(Calls& calls) {
   calls.read(Method::Post, "artifacts/presigned-upload-url", refuse_presigned);
   calls.read(Method::Post, "artifacts/presigned-download-url", refuse_presigned);
   calls.add(Method::Get, "/get-artifact", read_options(), get_run_artifact);
-  server::RouteOptions options = write_options();
+  http::RouteOptions options = write_options();
   options.is_spooled = true;
   options.max_body_bytes = 4 * kMaxUploadBytes;  // what is too large is told in MLflow's words
   calls.add(Method::Post, "/ajax-api/2.0/mlflow/upload-artifact", options, upload);

@@ -8,8 +8,8 @@
 namespace kedge::mlflow {
 namespace {
 
-using server::Method;
-using server::Response;
+using http::Method;
+using http::Response;
 
 constexpr std::uint64_t kMaxFileBytes = 1ULL << 40U;
 
@@ -49,7 +49,7 @@ Outcome<Response> refuse_download(const Call&) {
 }  // namespace
 
 void add_artifact_calls(Calls& calls) {
-  server::RouteOptions upload = write_options();
+  http::RouteOptions upload = write_options();
   upload.max_body_bytes = kMaxFileBytes;
   upload.is_spooled = true;
   for (const std::string prefix : {"/api/2.0/mlflow-artifacts", "/ajax-api/2.0/mlflow-artifacts"}) {

@@ -16,8 +16,8 @@
 namespace kedge::mlflow {
 namespace {
 
-using server::Method;
-using server::Response;
+using http::Method;
+using http::Response;
 
 constexpr std::int64_t kMostFoundExperiments = 50'000;
 
@@ -225,7 +225,7 @@ Outcome<Response> search_experiments(const Call& call) {
 
 }  // namespace
 
-Outcome<server::Response> get_experiment(const Call& call) {
+Outcome<http::Response> get_experiment(const Call& call) {
   const auto project = KEDGE_TRY(load_experiment(call));
   return reply({{"experiment", render_experiment(project)}});
 }

@@ -25,7 +25,7 @@ namespace kedge::mlflow {
 struct Asker {
   const server::Api& api;
   State& state;
-  const server::Request& request;
+  const http::Request& request;
   std::vector<std::string>& errors;
 
   std::optional<Message> ask(CallHandler handler, nlohmann::json input) const;
@@ -38,8 +38,8 @@ using graphql::make_node;
 using graphql::make_node_or_null;
 using graphql::TypeBuilder;
 using graphql::Value;
+using http::Response;
 using nlohmann::json;
-using server::Response;
 
 struct Echo {
   std::string text;
@@ -140,7 +140,7 @@ GraphqlAnswer make_graphql_answer(const server::Api& api, std::shared_ptr<State>
   declare_messages(*schema);
   declare_roots(*schema);
   return [&api, state = std::move(state), schema](
-             const server::Request& request,
+             const http::Request& request,
              const graphql::Question& question) -> std::optional<Response> {
     if (!is_ours(question)) {
       return std::nullopt;

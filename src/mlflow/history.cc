@@ -15,8 +15,8 @@
 namespace kedge::mlflow {
 namespace {
 
-using server::Method;
-using server::Response;
+using http::Method;
+using http::Response;
 using track::Point;
 
 constexpr std::size_t kMostRuns = 100;
@@ -182,7 +182,7 @@ Outcome<Steps> read_steps(const Fields& fields) {
 
 }  // namespace
 
-Outcome<server::Response> get_metric_interval(const Call& call) {
+Outcome<http::Response> get_metric_interval(const Call& call) {
   const auto ids = KEDGE_TRY(call.fields.texts("run_ids"));
   if (ids.empty()) {
     return std::unexpected(missing("run_ids"));

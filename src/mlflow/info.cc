@@ -6,8 +6,8 @@
 namespace kedge::mlflow {
 namespace {
 
-using server::Method;
-using server::Response;
+using http::Method;
+using http::Response;
 
 // What clients take for the server's version: they look for what it can do, not for who it is.
 constexpr std::string_view kVersion = "3.17.0";
@@ -34,8 +34,8 @@ Outcome<Response> server_info(const Call& call) {
 }  // namespace
 
 void add_info_calls(Calls& calls) {
-  server::RouteOptions open = read_options();
-  open.role = server::Role::None;
+  http::RouteOptions open = read_options();
+  open.role = http::Role::None;
   calls.add(Method::Get, "/version", open, version);
   for (const std::string prefix : {"/api", "/ajax-api"}) {
     calls.add(Method::Get, prefix + "/3.0/mlflow/server-info", open, server_info);

@@ -14,8 +14,8 @@
 namespace kedge::mlflow {
 namespace {
 
-using server::Method;
-using server::Response;
+using http::Method;
+using http::Response;
 
 constexpr std::size_t kMostExperiments = 20;
 constexpr std::size_t kMostSummaries = 1000;
@@ -92,7 +92,7 @@ Outcome<Response> log_outputs(const Call& call) {
 
 }  // namespace
 
-Outcome<server::Response> search_datasets(const Call& call) {
+Outcome<http::Response> search_datasets(const Call& call) {
   const auto ids = KEDGE_TRY(call.fields.texts("experiment_ids"));
   if (ids.empty()) {
     return refuse("SearchDatasets request must specify at least one experiment_id.");

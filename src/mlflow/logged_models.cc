@@ -17,8 +17,8 @@
 namespace kedge::mlflow {
 namespace {
 
-using server::Method;
-using server::Response;
+using http::Method;
+using http::Response;
 
 constexpr auto kLoggedModelStatuses =
     std::to_array<EnumName>({{"LOGGED_MODEL_STATUS_UNSPECIFIED", 0},

@@ -17,8 +17,8 @@
 namespace kedge::mlflow {
 namespace {
 
-using server::Method;
-using server::Response;
+using http::Method;
+using http::Response;
 using store::ModelVersion;
 
 constexpr std::int64_t kMostVersions = 200'000;
@@ -196,7 +196,7 @@ Outcome<std::vector<ModelVersion>> find_versions(const Call& call) {
 
 }  // namespace
 
-Outcome<server::Response> search_model_versions(const Call& call) {
+Outcome<http::Response> search_model_versions(const Call& call) {
   const Page page = KEDGE_TRY(read_page(call.fields, kMostVersions, kMostVersions));
   const auto versions = KEDGE_TRY(find_versions(call));
   nlohmann::json body = nlohmann::json::object();
@@ -216,7 +216,7 @@ void add_model_version_calls(Calls& calls) {
   calls.read(Method::Get, "model-versions/get-download-uri", get_download_uri);
   calls.read(Method::Get, "model-versions/search", search_model_versions);
   for (const char* path : {"/model-versions/get-artifact", "//model-versions/get-artifact"}) {
-    server::RouteOptions options = read_options();
+    http::RouteOptions options = read_options();
     options.is_scoped = false;
     calls.add(Method::Get, path, options, get_version_artifact);  // addresses joined carelessly
   }

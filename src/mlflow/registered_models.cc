@@ -13,8 +13,8 @@
 namespace kedge::mlflow {
 namespace {
 
-using server::Method;
-using server::Response;
+using http::Method;
+using http::Response;
 using store::RegisteredModel;
 
 constexpr std::int64_t kUsualRegisteredModels = 100;

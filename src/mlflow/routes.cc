@@ -10,7 +10,7 @@
 
 namespace kedge::mlflow {
 
-GraphqlAnswer add_routes(server::Router& router, const server::Api& api, const Options& options) {
+GraphqlAnswer add_routes(http::Router& router, const server::Api& api, const Options& options) {
   auto state = std::make_shared<State>(api, options.artifact_root, options.takes_parts);
   if (auto loaded = state->links.load(); !loaded) {
     warn("the inputs of MLflow's runs cannot be read: {}", loaded.error().message);

@@ -10,8 +10,8 @@
 #include <string>
 
 #include "graphql/execute.h"
+#include "http/http.h"
 #include "server/api.h"
-#include "server/http.h"
 
 namespace kedge::mlflow {
 
@@ -26,10 +26,9 @@ struct Options {
 
 // Answers MLflow's GraphQL documents, and nothing for others': POST /graphql is W&B's address too,
 // and whoever has the route asks here first.
-using GraphqlAnswer = std::function<std::optional<server::Response>(
-    const server::Request& request, const graphql::Question& question)>;
+using GraphqlAnswer = std::function<std::optional<http::Response>(
+    const http::Request& request, const graphql::Question& question)>;
 
-GraphqlAnswer add_routes(server::Router& router, const server::Api& api,
-                         const Options& options = {});
+GraphqlAnswer add_routes(http::Router& router, const server::Api& api, const Options& options = {});
 
 }  // namespace kedge::mlflow

@@ -16,8 +16,8 @@
 namespace kedge::mlflow {
 namespace {
 
-using server::Method;
-using server::Response;
+using http::Method;
+using http::Response;
 
 constexpr auto kRunStatuses = std::to_array<EnumName>(
     {{"RUNNING", 1}, {"SCHEDULED", 2}, {"FINISHED", 3}, {"FAILED", 4}, {"KILLED", 5}});
@@ -121,7 +121,7 @@ Outcome<Response> restore_run(const Call& call) {
 
 }  // namespace
 
-Outcome<server::Response> get_run(const Call& call) {
+Outcome<http::Response> get_run(const Call& call) {
   const LoadedRun run = KEDGE_TRY(load_run(call, KEDGE_TRY(call.fields.need_run_id())));
   return reply_text(KEDGE_TRY(render_run(call, run.key)));
 }

@@ -20,8 +20,8 @@
 namespace kedge::mlflow {
 namespace {
 
-using server::Method;
-using server::Response;
+using http::Method;
+using http::Response;
 
 constexpr std::int64_t kUsualFoundRuns = 1000;
 constexpr std::int64_t kMostFoundRuns = 50'000;
@@ -124,7 +124,7 @@ Outcome<RunQuery> read_run_query(const Call& call, const Projects& projects) {
 
 }  // namespace
 
-Outcome<server::Response> search_runs(const Call& call) {
+Outcome<http::Response> search_runs(const Call& call) {
   const Page page = KEDGE_TRY(read_page(call.fields, kUsualFoundRuns, kMostFoundRuns));
   const int view = KEDGE_TRY(call.fields.enumerated("run_view_type", kLifecycleViews, 1));
   const Projects projects = KEDGE_TRY(read_projects(call));

@@ -17,8 +17,8 @@
 namespace kedge::mlflow {
 namespace {
 
-using server::Method;
-using server::Response;
+using http::Method;
+using http::Response;
 
 // "a.b" as it stands, or b in a.
 const nlohmann::json* find_param(const nlohmann::json& config, std::string_view key) {

@@ -10,9 +10,9 @@
 namespace kedge::mlflow {
 namespace {
 
-using server::Method;
-using server::Response;
-using server::Role;
+using http::Method;
+using http::Response;
+using http::Role;
 using server::UserFacts;
 
 constexpr std::size_t kMinPassword = 12;

@@ -32,7 +32,7 @@ bool is_numeric_host(std::string_view host) {
 }
 
 // Browsers send cookies to every port of a host: each server there needs a name of its own.
-std::string cookie_name(const Request& request) {
+std::string cookie_name(const http::Request& request) {
   const auto host = request.headers.find("host").value_or("");
   const auto name = host_name(host);
   return name.size() < host.size() ? fmt::format("kedge_session_{}", host.substr(name.size() + 1))
@@ -69,30 +69,30 @@ std::optional<std::string> secret_of(std::string_view authorization) {
   return basic ? std::optional(basic->secret) : std::nullopt;
 }
 
-Response too_many(std::string_view what) {
-  Response response = error_response(429, what, "wait a little");
+http::Response too_many(std::string_view what) {
+  http::Response response = http::error_response(429, what, "wait a little");
   response.headers.add("Retry-After", "5");
   return response;
 }
 
 }  // namespace
 
-std::string_view name_of(Role role) {
+std::string_view name_of(http::Role role) {
   return kRoleNames.at(static_cast<std::size_t>(role));
 }
 
-std::optional<Role> parse_role(std::string_view name) {
+std::optional<http::Role> parse_role(std::string_view name) {
   const auto* const found = std::ranges::find(kRoleNames, name);
   return found == kRoleNames.end()
              ? std::nullopt
-             : std::optional(static_cast<Role>(std::distance(kRoleNames.begin(), found)));
+             : std::optional(static_cast<http::Role>(std::distance(kRoleNames.begin(), found)));
 }
 
 std::string csrf_token_of(std::string_view session_secret) {
   return sha256_of(fmt::format("csrf {}", session_secret));
 }
 
-std::optional<std::string> session_cookie(const Request& request) {
+std::optional<std::string> session_cookie(const http::Request& request) {
   const auto cookies = request.headers.find("cookie").value_or("");
   const std::string key = cookie_name(request) + "=";
   const auto begin = cookies.find(key);
@@ -103,12 +103,12 @@ std::optional<std::string> session_cookie(const Request& request) {
   return std::string(value.substr(0, value.find(';')));
 }
 
-std::string set_session_cookie(const Request& request, std::string_view secret) {
+std::string set_session_cookie(const http::Request& request, std::string_view secret) {
   return fmt::format("{}={}; Path=/; HttpOnly; SameSite=Strict; Max-Age={}{}", cookie_name(request),
                      secret, secret.empty() ? 0 : 30 * 86'400, request.is_secure ? "; Secure" : "");
 }
 
-Result<void> check_project(const Caller& caller, const std::string& project,
+Result<void> check_project(const http::Caller& caller, const std::string& project,
                            const std::string& run) {
   if ((caller.project.empty() || caller.project == project) &&
       (caller.run.empty() || caller.run == run)) {
@@ -123,17 +123,17 @@ Result<void> check_project(const Caller& caller, const std::string& project,
                           caller.run.empty() ? caller.project : caller.run));
 }
 
-std::optional<Response> Access::check_host(const Request& request) const {
+std::optional<http::Response> Access::check_host(const http::Request& request) const {
   const auto host = host_name(request.headers.find("host").value_or(""));
   if (options_.hosts.empty() || host.empty() || is_numeric_host(host) ||
       std::ranges::find(options_.hosts, host) != options_.hosts.end()) {
     return std::nullopt;
   }
-  return error_response(421, fmt::format("this server is not '{}'", host),
-                        "start it with --allow-host to let it be called so");
+  return http::error_response(421, fmt::format("this server is not '{}'", host),
+                              "start it with --allow-host to let it be called so");
 }
 
-std::optional<Response> Access::check_rate(const Request& request) {
+std::optional<http::Response> Access::check_rate(const http::Request& request) {
   if (options_.requests_per_second <= 0) {
     return std::nullopt;
   }
@@ -145,8 +145,9 @@ std::optional<Response> Access::check_rate(const Request& request) {
 
 // A browser sends Origin with every change; another site's page cannot leave it out. With a session
 // the token is needed too.
-std::optional<Response> Access::check_origin(const Request& request, bool is_by_cookie) const {
-  if (request.method == Method::Get) {
+std::optional<http::Response> Access::check_origin(const http::Request& request,
+                                                   bool is_by_cookie) const {
+  if (request.method == http::Method::Get) {
     return std::nullopt;
   }
   const auto origin = request.headers.find("origin");
@@ -154,15 +155,16 @@ std::optional<Response> Access::check_origin(const Request& request, bool is_by_
   const bool is_foreign = origin && *origin != fmt::format("http://{}", host) &&
                           *origin != fmt::format("https://{}", host);
   if (is_foreign) {
-    return error_response(403, fmt::format("a page of {} may not change anything here", *origin));
+    return http::error_response(403,
+                                fmt::format("a page of {} may not change anything here", *origin));
   }
   // Browsers send no such headers to another site without asking it first, and it says no.
   const bool is_ours =
       request.headers.find("x-kedge-page").has_value() ||
       request.headers.find("x-csrf-token") == csrf_token_of(session_cookie(request).value_or(""));
   if (is_by_cookie && !is_ours) {
-    return error_response(403, "the header X-CSRF-Token is missing or wrong",
-                          "GET /api/v1/me tells it");
+    return http::error_response(403, "the header X-CSRF-Token is missing or wrong",
+                                "GET /api/v1/me tells it");
   }
   return std::nullopt;
 }
@@ -174,7 +176,7 @@ struct Access::Presented {
 };
 
 // A secret counts only where its kind belongs: a token in an address would be in every log.
-std::optional<Access::Presented> Access::presented_by(const Request& request) {
+std::optional<Access::Presented> Access::presented_by(const http::Request& request) {
   if (const auto header = request.headers.find("authorization")) {
     const auto secret = secret_of(*header);
     return secret ? std::optional(Presented{*secret, {GrantKind::Token, GrantKind::Share}})
@@ -187,12 +189,12 @@ std::optional<Access::Presented> Access::presented_by(const Request& request) {
   return session ? std::optional(Presented{*session, {GrantKind::Session}, true}) : std::nullopt;
 }
 
-Role Access::role_of(const std::string& user) const {
+http::Role Access::role_of(const std::string& user) const {
   if (options_.owner && options_.owner->name == user) {
-    return Role::Admin;
+    return http::Role::Admin;
   }
   const auto found = users_.find(user);
-  return found == users_.end() ? Role::None : found->second.facts.role;
+  return found == users_.end() ? http::Role::None : found->second.facts.role;
 }
 
 std::optional<Grant> Access::find_grant(const Presented& presented) const {
@@ -201,7 +203,7 @@ std::optional<Grant> Access::find_grant(const Presented& presented) const {
   };
   const std::string hash = sha256_of(presented.secret);
   if (options_.owner && hash == owner_hash_ && is_allowed(GrantKind::Token)) {
-    return Grant{.user = options_.owner->name, .role = Role::Admin};
+    return Grant{.user = options_.owner->name, .role = http::Role::Admin};
   }
   const std::scoped_lock lock(mutex_);
   const auto found = grants_.find(hash);
@@ -216,13 +218,15 @@ std::optional<Grant> Access::find_grant(const Presented& presented) const {
   return grant;
 }
 
-std::optional<Response> Access::check_role(const Request& request, const Route& route) const {
-  const Caller& caller = request.caller;
+std::optional<http::Response> Access::check_role(const http::Request& request,
+                                                 const http::Route& route) const {
+  const http::Caller& caller = request.caller;
   if (route.options.role > caller.role) {
-    return error_response(403, fmt::format("this needs the role '{}', and you have '{}'",
-                                           name_of(route.options.role), name_of(caller.role)));
+    return http::error_response(
+        403, fmt::format("this needs the role '{}', and you have '{}'", name_of(route.options.role),
+                         name_of(caller.role)));
   }
-  if (caller.project.empty() || route.options.role == Role::None) {
+  if (caller.project.empty() || route.options.role == http::Role::None) {
     return std::nullopt;
   }
   const auto find = [&](std::string_view name) {
@@ -232,15 +236,15 @@ std::optional<Response> Access::check_role(const Request& request, const Route& 
   };
   const std::string project = find("project");
   if (project.empty()) {
-    return route.options.is_scoped
-               ? std::nullopt
-               : std::optional(error_response(403, "this is not open to a key for one project"));
+    return route.options.is_scoped ? std::nullopt
+                                   : std::optional(http::error_response(
+                                         403, "this is not open to a key for one project"));
   }
   const auto allowed = check_project(caller, project, find("id"));
-  return allowed ? std::nullopt : std::optional(error_response(allowed.error()));
+  return allowed ? std::nullopt : std::optional(http::error_response(allowed.error()));
 }
 
-std::optional<PasswordTry> Access::password_of(const Request& request) const {
+std::optional<PasswordTry> Access::password_of(const http::Request& request) const {
   auto basic = basic_of(request.headers.find("authorization").value_or(""));
   if (!basic) {
     return std::nullopt;
@@ -253,35 +257,37 @@ std::optional<PasswordTry> Access::password_of(const Request& request) const {
                      .peer = request.peer};
 }
 
-bool Access::is_slow(const Request& request, const Route* route) const {
-  if (!options_.needs_login || route == nullptr || route->options.role == Role::None) {
+bool Access::is_slow(const http::Request& request, const http::Route* route) const {
+  if (!options_.needs_login || route == nullptr || route->options.role == http::Role::None) {
     return false;
   }
   const auto attempt = password_of(request);
   return attempt && !find_grant(*presented_by(request)) && !passwords_.is_known(*attempt);
 }
 
-std::optional<Caller> Access::find_caller(const Request& request, const Route* route) {
+std::optional<http::Caller> Access::find_caller(const http::Request& request,
+                                                const http::Route* route) {
   const auto presented = presented_by(request);
   if (const auto grant = presented ? find_grant(*presented) : std::nullopt) {
     const bool is_limited = grant->kind != GrantKind::Session || grant->label == kLimitedSession;
-    return Caller{.name = grant->user,
-                  .role = grant->role,
-                  .project = grant->project,
-                  .run = grant->run,
-                  .expires_us = is_limited ? grant->expires_us : 0};
+    return http::Caller{.name = grant->user,
+                        .role = grant->role,
+                        .project = grant->project,
+                        .run = grant->run,
+                        .expires_us = is_limited ? grant->expires_us : 0};
   }
   // Where nobody needs to log in, no password is worth its hash.
-  const bool is_needed = route != nullptr && route->options.role != Role::None;
+  const bool is_needed = route != nullptr && route->options.role != http::Role::None;
   const auto attempt = is_needed ? password_of(request) : std::nullopt;
   if (!attempt || !passwords_.is_right(*attempt)) {
     return std::nullopt;
   }
   const std::scoped_lock lock(mutex_);
-  return Caller{.name = attempt->user, .role = role_of(attempt->user), .is_by_password = true};
+  return http::Caller{
+      .name = attempt->user, .role = role_of(attempt->user), .is_by_password = true};
 }
 
-std::optional<Response> Access::refuse_stranger(const Request& request) {
+std::optional<http::Response> Access::refuse_stranger(const http::Request& request) {
   const bool has_tried = request.headers.find("authorization") || request.query_value("share");
   if (has_tried) {
     const std::scoped_lock lock(mutex_);
@@ -289,16 +295,16 @@ std::optional<Response> Access::refuse_stranger(const Request& request) {
       return too_many("too many wrong keys from this address");
     }
   }
-  Response response =
-      error_response(401, has_tried ? "the key is not valid" : "who are you?",
-                     options_.owner ? "as the one who started the server: `kedge server link` "
-                                      "opens the page; programs send Authorization: Bearer KEY"
-                                    : "send a token: Authorization: Bearer kedge_...");
+  http::Response response = http::error_response(
+      401, has_tried ? "the key is not valid" : "who are you?",
+      options_.owner ? "as the one who started the server: `kedge server link` "
+                       "opens the page; programs send Authorization: Bearer KEY"
+                     : "send a token: Authorization: Bearer kedge_...");
   response.headers.add("WWW-Authenticate", "Bearer");
   return response;
 }
 
-std::optional<Response> Access::check(Request& request, const Route* route) {
+std::optional<http::Response> Access::check(http::Request& request, const http::Route* route) {
   if (auto refusal = check_host(request)) {
     return refusal;
   }
@@ -306,7 +312,7 @@ std::optional<Response> Access::check(Request& request, const Route* route) {
     return refusal;
   }
   if (!options_.needs_login) {
-    request.caller.role = Role::Admin;
+    request.caller.role = http::Role::Admin;
     return check_origin(request, false);
   }
   const auto caller = find_caller(request, route);
@@ -317,7 +323,7 @@ std::optional<Response> Access::check(Request& request, const Route* route) {
   if (auto refusal = check_origin(request, presented && presented->is_by_cookie)) {
     return refusal;
   }
-  if (route == nullptr || route->options.role == Role::None) {
+  if (route == nullptr || route->options.role == http::Role::None) {
     return std::nullopt;
   }
   return caller ? check_role(request, *route) : refuse_stranger(request);
@@ -353,7 +359,7 @@ Result<std::optional<NewGrant>> Access::login(const std::string& name, const std
     return std::nullopt;
   }
   // The role is limited by the user's own. A session made while the password changes is not good.
-  const NewGrant session = KEDGE_TRY(make_session({.user = name, .role = Role::Admin}));
+  const NewGrant session = KEDGE_TRY(make_session({.user = name, .role = http::Role::Admin}));
   const std::scoped_lock lock(mutex_);
   const auto found = users_.find(name);
   if (found == users_.end() || found->second.password != attempt.hashed) {
@@ -374,7 +380,7 @@ Result<std::optional<NewGrant>> Access::login_with_key(const std::string& key,
   return KEDGE_TRY(make_session(std::move(*grant)));
 }
 
-std::string Access::make_entry(const Caller& caller) {
+std::string Access::make_entry(const http::Caller& caller) {
   const std::int64_t now_us = now_us_();
   std::string secret = make_secret();
   const std::scoped_lock lock(mutex_);

@@ -14,15 +14,15 @@
 #include <vector>
 
 #include "core/result.h"
-#include "server/http.h"
+#include "http/http.h"
 #include "server/internal/password_check.h"
 #include "server/internal/rate_limit.h"
 #include "store/store.h"
 
 namespace kedge::server {
 
-std::string_view name_of(Role role);  // none, view, write, admin
-std::optional<Role> parse_role(std::string_view name);
+std::string_view name_of(http::Role role);  // none, view, write, admin
+std::optional<http::Role> parse_role(std::string_view name);
 
 // Who started the server. Their key is an admin's and in no database.
 struct Owner {
@@ -41,7 +41,7 @@ struct AccessOptions {
 
 struct UserFacts {
   std::string name;
-  Role role = Role::View;
+  http::Role role = http::Role::View;
   std::int64_t created_us = 0;
 };
 
@@ -53,7 +53,7 @@ struct Grant {
   GrantKind kind = GrantKind::Token;
   std::string user = {};
   std::string label = {};
-  Role role = Role::View;
+  http::Role role = http::Role::View;
   std::string project = {};  // not empty: only there
   std::string run = {};      // not empty: only this run of the project
   std::int64_t created_us = 0;
@@ -71,9 +71,9 @@ class Access {
                                               std::function<std::int64_t()> now_us);
 
   // The gate of the listener: fills in the caller, or refuses.
-  std::optional<Response> check(Request& request, const Route* route);
+  std::optional<http::Response> check(http::Request& request, const http::Route* route);
   // Whether check() has to hash a password, which takes a tenth of a second.
-  bool is_slow(const Request& request, const Route* route) const;
+  bool is_slow(const http::Request& request, const http::Route* route) const;
 
   bool needs_login() const { return options_.needs_login; }
 
@@ -82,7 +82,7 @@ class Access {
   std::vector<UserFacts> list_users() const;
   // Usage for a bad name or a password under 8 characters; an existing user is changed. Another
   // password ends the user's sessions and tokens.
-  Result<void> put_user(const std::string& name, Role role,
+  Result<void> put_user(const std::string& name, http::Role role,
                         const std::optional<std::string>& password);
   Result<bool> remove_user(const std::string& name);  // with the tokens; false: nobody
   bool has_users() const;                             // who may do anything
@@ -90,19 +90,19 @@ class Access {
   // --- secrets
   Result<NewGrant> make_grant(Grant grant);
   // Everybody's for an admin, else one's own.
-  std::vector<Grant> list_grants(GrantKind kind, const Caller& caller) const;
+  std::vector<Grant> list_grants(GrantKind kind, const http::Caller& caller) const;
   // Only what the caller sees and could do themselves. False: there is no such thing.
-  Result<bool> remove_grant(GrantKind kind, const std::string& id, const Caller& caller);
+  Result<bool> remove_grant(GrantKind kind, const std::string& id, const http::Caller& caller);
 
   // A session for name and password, or for a key, with what that key may do. Nothing: wrong, or
   // tried too often from that address.
   Result<std::optional<NewGrant>> login(const std::string& name, const std::string& password,
                                         const std::string& peer);
   Result<std::optional<NewGrant>> login_with_key(const std::string& key, const std::string& peer);
-  Result<void> logout(const Request& request);
+  Result<void> logout(const http::Request& request);
 
   // A secret for one session of the caller's, with what the caller may do, within ten minutes.
-  std::string make_entry(const Caller& caller);
+  std::string make_entry(const http::Caller& caller);
   // The session; nothing when the secret is unknown, used or too old.
   Result<std::optional<NewGrant>> enter(const std::string& secret);
 
@@ -121,16 +121,17 @@ class Access {
   Result<void> load();
   Result<void> close_planted_users();
   Result<void> need_login() const;
-  std::optional<Response> check_host(const Request& request) const;
-  std::optional<Response> check_rate(const Request& request);
-  std::optional<Response> check_origin(const Request& request, bool is_by_cookie) const;
-  std::optional<Response> check_role(const Request& request, const Route& route) const;
-  std::optional<Response> refuse_stranger(const Request& request);
-  static std::optional<Presented> presented_by(const Request& request);
+  std::optional<http::Response> check_host(const http::Request& request) const;
+  std::optional<http::Response> check_rate(const http::Request& request);
+  std::optional<http::Response> check_origin(const http::Request& request, bool is_by_cookie) const;
+  std::optional<http::Response> check_role(const http::Request& request,
+                                           const http::Route& route) const;
+  std::optional<http::Response> refuse_stranger(const http::Request& request);
+  static std::optional<Presented> presented_by(const http::Request& request);
   std::optional<Grant> find_grant(const Presented& presented) const;
-  std::optional<PasswordTry> password_of(const Request& request) const;
-  std::optional<Caller> find_caller(const Request& request, const Route* route);
-  Role role_of(const std::string& user) const;  // with the mutex held
+  std::optional<PasswordTry> password_of(const http::Request& request) const;
+  std::optional<http::Caller> find_caller(const http::Request& request, const http::Route* route);
+  http::Role role_of(const std::string& user) const;  // with the mutex held
   Result<NewGrant> make_session(Grant grant);
 
   store::Store& store_;
@@ -151,13 +152,13 @@ class Access {
 std::string csrf_token_of(std::string_view session_secret);
 
 // The session's cookie, or nothing.
-std::optional<std::string> session_cookie(const Request& request);
+std::optional<std::string> session_cookie(const http::Request& request);
 
 // The line that gives a browser its session, or takes it away when the secret is empty.
-std::string set_session_cookie(const Request& request, std::string_view secret);
+std::string set_session_cookie(const http::Request& request, std::string_view secret);
 
 // Usage, as 403, when the caller is confined to another project.
-Result<void> check_project(const Caller& caller, const std::string& project,
+Result<void> check_project(const http::Caller& caller, const std::string& project,
                            const std::string& run = {});
 
 }  // namespace kedge::server

@@ -21,8 +21,8 @@ bool is_user_name(std::string_view name) {
              ".-_@") == std::string_view::npos;
 }
 
-bool is_seen_by(const Caller& caller, const Grant& grant) {
-  return caller.role == Role::Admin || grant.user == caller.name;
+bool is_seen_by(const http::Caller& caller, const Grant& grant) {
+  return caller.role == http::Role::Admin || grant.user == caller.name;
 }
 
 }  // namespace
@@ -52,8 +52,9 @@ Result<void> Access::close_planted_users() {
   for (const auto& [name, voucher] : KEDGE_TRY(store::Users(store_).vouchers())) {
     const auto user = users_.find(name);
     if (voucher.empty() && user != users_.end()) {
-      user->second = {
-          .facts = {.name = name, .role = Role::None, .created_us = user->second.facts.created_us}};
+      user->second = {.facts = {.name = name,
+                                .role = http::Role::None,
+                                .created_us = user->second.facts.created_us}};
       warn(
           "the user '{}' was made while nobody had to log in, and may do nothing until an admin "
           "gives them a role and a password",
@@ -74,7 +75,7 @@ Result<void> Access::load() {
   const store::Users stored(store_);
   for (const store::StoredUser& user : KEDGE_TRY(stored.list())) {
     users_[user.name] = {.facts = {.name = user.name,
-                                   .role = parse_role(user.role).value_or(Role::None),
+                                   .role = parse_role(user.role).value_or(http::Role::None),
                                    .created_us = user.created_us},
                          .password = user.password};
   }
@@ -83,7 +84,7 @@ Result<void> Access::load() {
                            .kind = static_cast<GrantKind>(grant.kind),
                            .user = grant.user,
                            .label = grant.label,
-                           .role = parse_role(grant.role).value_or(Role::None),
+                           .role = parse_role(grant.role).value_or(http::Role::None),
                            .project = grant.project,
                            .run = grant.run,
                            .created_us = grant.created_us,
@@ -100,7 +101,7 @@ std::vector<UserFacts> Access::list_users() const {
     list.push_back(user.facts);
   }
   if (options_.owner && !users_.contains(options_.owner->name)) {
-    list.push_back({.name = options_.owner->name, .role = Role::Admin});
+    list.push_back({.name = options_.owner->name, .role = http::Role::Admin});
   }
   return list;
 }
@@ -108,10 +109,10 @@ std::vector<UserFacts> Access::list_users() const {
 bool Access::has_users() const {
   const std::scoped_lock lock(mutex_);
   return std::ranges::any_of(
-      users_, [](const auto& entry) { return entry.second.facts.role != Role::None; });
+      users_, [](const auto& entry) { return entry.second.facts.role != http::Role::None; });
 }
 
-Result<void> Access::put_user(const std::string& name, Role role,
+Result<void> Access::put_user(const std::string& name, http::Role role,
                               const std::optional<std::string>& password) {
   KEDGE_TRY(need_login());
   if (!is_user_name(name)) {
@@ -182,7 +183,7 @@ Result<NewGrant> Access::make_grant(Grant grant) {
   return NewGrant{grant, secret};
 }
 
-std::vector<Grant> Access::list_grants(GrantKind kind, const Caller& caller) const {
+std::vector<Grant> Access::list_grants(GrantKind kind, const http::Caller& caller) const {
   const std::scoped_lock lock(mutex_);
   std::vector<Grant> list;
   for (const auto& [hash, grant] : grants_) {
@@ -194,7 +195,8 @@ std::vector<Grant> Access::list_grants(GrantKind kind, const Caller& caller) con
   return list;
 }
 
-Result<bool> Access::remove_grant(GrantKind kind, const std::string& id, const Caller& caller) {
+Result<bool> Access::remove_grant(GrantKind kind, const std::string& id,
+                                  const http::Caller& caller) {
   const auto is_it = [&](const Grant& grant) {
     return grant.kind == kind && grant.id == id && is_seen_by(caller, grant) &&
            grant.role <= caller.role;
@@ -214,7 +216,7 @@ Result<bool> Access::remove_grant(GrantKind kind, const std::string& id, const C
   return grants_.erase(hash) > 0;
 }
 
-Result<void> Access::logout(const Request& request) {
+Result<void> Access::logout(const http::Request& request) {
   const auto secret = session_cookie(request);
   if (!secret) {
     return {};

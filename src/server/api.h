@@ -10,9 +10,9 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "core/result.h"
+#include "http/http.h"
 #include "server/access.h"
 #include "server/events.h"
-#include "server/http.h"
 #include "store/artifacts.h"
 #include "store/blobs.h"
 #include "store/models.h"
@@ -37,27 +37,28 @@ struct Api {
   std::int64_t trash_days = kTrashDays;  // how long deleted runs can be restored
 
   // A line in the audit trail. Its failure is a warning: what was done is done.
-  void audit(const Request& request, std::string_view what, const std::string& target,
+  void audit(const http::Request& request, std::string_view what, const std::string& target,
              const nlohmann::json& detail = nlohmann::json::object()) const;
 };
 
 // All of the native API, with what describes it: server/internal/routes.h.
-void add_api_routes(Router& router, const Api& api);
+void add_api_routes(http::Router& router, const Api& api);
 
 // Whether the project may have the request's body as one more file: Artifacts::check_quota().
-Result<void> check_quota(const Api& api, const Request& request, const std::string& project);
+Result<void> check_quota(const Api& api, const http::Request& request, const std::string& project);
 
 // A blob under its name in a run or an artifact; Range is heeded where it lies in a file.
-Result<Response> blob_response(const Api& api, const Request& request, const store::RunFile& file);
+Result<http::Response> blob_response(const Api& api, const http::Request& request,
+                                     const store::RunFile& file);
 
 // The body as JSON; Usage, with the place, when it is none or nested too deeply.
 Result<nlohmann::json> parse_json(std::string_view text);
 // The same, and it must be an object.
-Result<nlohmann::json> parse_object(const Request& request);
+Result<nlohmann::json> parse_object(const http::Request& request);
 
 std::string dump(const nlohmann::json& json);
 
-store::RunKey run_key(const Request& request);  // of {project} and {id}
+store::RunKey run_key(const http::Request& request);  // of {project} and {id}
 
 // A number as JSON shows it: NaN and infinities are texts.
 void append_number(std::string& out, double value);

@@ -31,7 +31,7 @@ nlohmann::json render_artifact_version(const store::ArtifactVersion& version) {
           {"made_by", version.made_by ? render_run_key(*version.made_by) : nlohmann::json()}};
 }
 
-Result<store::ArtifactVersion> find_version(const Api& api, const Request& request) {
+Result<store::ArtifactVersion> find_version(const Api& api, const http::Request& request) {
   return api.artifacts.find(request.parameter("project"), request.parameter("name"),
                             request.parameter("version"));
 }
@@ -40,7 +40,8 @@ std::string target_of(const store::ArtifactVersion& version) {
   return fmt::format("{}/{}:v{}", version.project, version.name, version.version);
 }
 
-Result<Response> list_artifacts(const Api& api, const Request& request, const Input& input) {
+Result<http::Response> list_artifacts(const Api& api, const http::Request& request,
+                                      const Input& input) {
   nlohmann::json list = nlohmann::json::array();
   const std::string type = input.at("type");
   for (const store::Artifact& artifact :
@@ -55,12 +56,12 @@ Result<Response> list_artifacts(const Api& api, const Request& request, const In
          {"created_us", artifact.created_us},
          {"last_us", artifact.changed_us}});
   }
-  return json_response(dump({{"artifacts", std::move(list)}}));
+  return http::json_response(dump({{"artifacts", std::move(list)}}));
 }
 
 // What is linked into a collection of this name, newest first. A collection's versions are versions
 // of other artifacts under numbers of its own.
-Result<nlohmann::json> list_links(const Api& api, const Request& request) {
+Result<nlohmann::json> list_links(const Api& api, const http::Request& request) {
   const store::Portfolios portfolios(api.store);
   const auto collection =
       KEDGE_TRY(portfolios.find(request.parameter("project"), request.parameter("name")));
@@ -81,17 +82,17 @@ Result<nlohmann::json> list_links(const Api& api, const Request& request) {
   return links;
 }
 
-Result<Response> list_versions(const Api& api, const Request& request) {
+Result<http::Response> list_versions(const Api& api, const http::Request& request) {
   nlohmann::json list = nlohmann::json::array();
   for (const store::ArtifactVersion& version :
        KEDGE_TRY(api.artifacts.versions(request.parameter("project"), request.parameter("name")))) {
     list.push_back(render_artifact_version(version));
   }
-  return json_response(
+  return http::json_response(
       dump({{"versions", std::move(list)}, {"links", KEDGE_TRY(list_links(api, request))}}));
 }
 
-Result<Response> get_artifact_version(const Api& api, const Request& request) {
+Result<http::Response> get_artifact_version(const Api& api, const http::Request& request) {
   const auto version = KEDGE_TRY(find_version(api, request));
   nlohmann::json json = render_artifact_version(version);
   json["files"] = nlohmann::json::array();
@@ -105,10 +106,11 @@ Result<Response> get_artifact_version(const Api& api, const Request& request) {
   for (const store::RunKey& run : KEDGE_TRY(api.artifacts.users(version))) {
     json["used_by"].push_back(render_run_key(run));
   }
-  return json_response(dump(json));
+  return http::json_response(dump(json));
 }
 
-Result<Response> commit_version(const Api& api, const Request& request, const Input& input) {
+Result<http::Response> commit_version(const Api& api, const http::Request& request,
+                                      const Input& input) {
   store::ArtifactDraft draft;
   draft.project = request.parameter("project");
   draft.name = request.parameter("name");
@@ -130,15 +132,16 @@ Result<Response> commit_version(const Api& api, const Request& request, const In
   if (answer.version && answer.is_new) {
     api.audit(request, "artifact.make", target_of(*answer.version));
   }
-  return json_response(dump({{"version", answer.version ? render_artifact_version(*answer.version)
-                                                        : nlohmann::json()},
-                             {"missing", answer.missing},
-                             {"is_new", answer.is_new}}),
-                       answer.version && answer.is_new ? 201 : 200);
+  return http::json_response(
+      dump({{"version",
+             answer.version ? render_artifact_version(*answer.version) : nlohmann::json()},
+            {"missing", answer.missing},
+            {"is_new", answer.is_new}}),
+      answer.version && answer.is_new ? 201 : 200);
 }
 
-Result<Response> patch_artifact_version(const Api& api, const Request& request,
-                                        const Input& input) {
+Result<http::Response> patch_artifact_version(const Api& api, const http::Request& request,
+                                              const Input& input) {
   const auto version = KEDGE_TRY(find_version(api, request));
   if (const auto description = find<std::string>(input, "description")) {
     KEDGE_TRY(api.artifacts.set_description(version, *description));
@@ -147,24 +150,24 @@ Result<Response> patch_artifact_version(const Api& api, const Request& request,
     KEDGE_TRY(api.artifacts.set_metadata(version, input["metadata"]));
   }
   api.audit(request, "artifact.change", target_of(version), input);
-  return json_response(dump(render_artifact_version(KEDGE_TRY(find_version(api, request)))));
+  return http::json_response(dump(render_artifact_version(KEDGE_TRY(find_version(api, request)))));
 }
 
-Result<Response> delete_artifact_version(const Api& api, const Request& request) {
+Result<http::Response> delete_artifact_version(const Api& api, const http::Request& request) {
   const auto version = KEDGE_TRY(find_version(api, request));
   const std::uint64_t freed = KEDGE_TRY(api.artifacts.remove(version));
   api.audit(request, "artifact.delete", target_of(version), {{"freed_bytes", freed}});
-  return json_response(dump({{"freed_bytes", freed}}));
+  return http::json_response(dump({{"freed_bytes", freed}}));
 }
 
-Result<Response> put_artifact_alias(const Api& api, const Request& request) {
+Result<http::Response> put_artifact_alias(const Api& api, const http::Request& request) {
   const auto version = KEDGE_TRY(find_version(api, request));
   KEDGE_TRY(api.artifacts.set_alias(version, request.parameter("alias")));
   api.audit(request, "artifact.alias", target_of(version), {{"alias", request.parameter("alias")}});
-  return Response{.status = 204};
+  return http::Response{.status = 204};
 }
 
-Result<Response> delete_artifact_alias(const Api& api, const Request& request) {
+Result<http::Response> delete_artifact_alias(const Api& api, const http::Request& request) {
   KEDGE_TRY(find_version(api, request));
   if (!KEDGE_TRY(api.artifacts.remove_alias(request.parameter("project"), request.parameter("name"),
                                             request.parameter("alias")))) {
@@ -174,16 +177,17 @@ Result<Response> delete_artifact_alias(const Api& api, const Request& request) {
   api.audit(request, "artifact.delete_alias",
             fmt::format("{}/{}", request.parameter("project"), request.parameter("name")),
             {{"alias", request.parameter("alias")}});
-  return Response{.status = 204};
+  return http::Response{.status = 204};
 }
 
-Result<Response> use_version(const Api& api, const Request& request, const Input& input) {
+Result<http::Response> use_version(const Api& api, const http::Request& request,
+                                   const Input& input) {
   const auto version = KEDGE_TRY(find_version(api, request));
   KEDGE_TRY(api.artifacts.use(version, {version.project, input.at("run")}, api.now_us()));
-  return Response{.status = 204};
+  return http::Response{.status = 204};
 }
 
-Result<Response> get_artifact_file(const Api& api, const Request& request) {
+Result<http::Response> get_artifact_file(const Api& api, const http::Request& request) {
   const auto version = KEDGE_TRY(find_version(api, request));
   const std::string& path = request.parameter("path");
   for (const store::ArtifactFile& file : KEDGE_TRY(api.artifacts.files(version))) {
@@ -192,7 +196,7 @@ Result<Response> get_artifact_file(const Api& api, const Request& request) {
                            {.path = file.path, .size = file.size, .digest = file.digest});
     }
     if (file.path == path) {
-      Response response{.status = 307};
+      http::Response response{.status = 307};
       response.headers.add("Location", file.reference);
       return response;
     }
@@ -221,7 +225,7 @@ nlohmann::json render_node(const Api& api, const store::LineageNode& node) {
   return json;
 }
 
-Result<Response> get_lineage(const Api& api, const Request& request) {
+Result<http::Response> get_lineage(const Api& api, const http::Request& request) {
   const auto version = KEDGE_TRY(find_version(api, request));
   const auto lineage = KEDGE_TRY(api.artifacts.lineage({.kind = store::LineageNode::Kind::Artifact,
                                                         .project = version.project,
@@ -236,12 +240,12 @@ Result<Response> get_lineage(const Api& api, const Request& request) {
     edges.push_back(
         {{"from", id_of(lineage.nodes[edge.from])}, {"to", id_of(lineage.nodes[edge.to])}});
   }
-  return json_response(
+  return http::json_response(
       dump({{"nodes", std::move(nodes)}, {"edges", std::move(edges)}, {"cut", lineage.is_cut}}));
 }
 
 // Without those of projects that the caller may not see.
-nlohmann::json render_visible(const Request& request,
+nlohmann::json render_visible(const http::Request& request,
                               const std::vector<store::ArtifactVersion>& versions) {
   nlohmann::json list = nlohmann::json::array();
   for (const store::ArtifactVersion& version : versions) {
@@ -252,12 +256,12 @@ nlohmann::json render_visible(const Request& request,
   return list;
 }
 
-Result<Response> list_run_artifacts(const Api& api, const Request& request) {
+Result<http::Response> list_run_artifacts(const Api& api, const http::Request& request) {
   const store::RunKey key = run_key(request);
   KEDGE_TRY(api.store.find_run(key));
   const store::RunArtifacts found = KEDGE_TRY(api.artifacts.of_run(key));
-  return json_response(dump({{"made", render_visible(request, found.made)},
-                             {"used", render_visible(request, found.used)}}));
+  return http::json_response(dump({{"made", render_visible(request, found.made)},
+                                   {"used", render_visible(request, found.used)}}));
 }
 
 }  // namespace
@@ -326,18 +330,18 @@ void add_artifact_routes(Routes& routes) {
   const std::string project = "/api/v1/artifacts/{project}";
   const std::string version = project + "/{name}/{version}";
   const std::string alias = version + "/aliases/{alias}";
-  const RouteOptions write = {.role = Role::Write};
-  routes.add(Method::Get, project,
+  const http::RouteOptions write = {.role = http::Role::Write};
+  routes.add(http::Method::Get, project,
              {.summary = "The artifacts of a project",
               .query = "{type?: string = \"\"}",
               .answer = "{artifacts: ArtifactFacts[]}"},
              list_artifacts);
-  routes.add(Method::Get, project + "/{name}",
+  routes.add(http::Method::Get, project + "/{name}",
              {.summary = "The versions of an artifact", .answer = "VersionsAnswer"}, list_versions);
-  routes.add(Method::Post, project + "/{name}",
+  routes.add(http::Method::Post, project + "/{name}",
              {.summary = "Make a version of a list of files; where blobs are missing, nothing is "
                          "made and they are named",
-              .options = {.role = Role::Write, .max_body_bytes = kMaxManifestBytes},
+              .options = {.role = http::Role::Write, .max_body_bytes = kMaxManifestBytes},
               .body = R"({
                 type?: string = "dataset",
                 description?: string = "",
@@ -355,37 +359,37 @@ void add_artifact_routes(Routes& routes) {
               .statuses = {201, 200}},
              commit_version);
   routes.add(
-      Method::Get, version,
+      http::Method::Get, version,
       {.summary = "A version, by number or alias, with its files", .answer = "ArtifactVersion"},
       get_artifact_version);
-  routes.add(Method::Patch, version,
+  routes.add(http::Method::Patch, version,
              {.summary = "Change its description or its metadata",
               .options = write,
               .body = "{metadata?: {*: any}, description?: string}",
               .answer = "ArtifactVersion"},
              patch_artifact_version);
-  routes.add(Method::Delete, version,
+  routes.add(http::Method::Delete, version,
              {.summary = "Remove a version and free what nothing else holds",
               .options = write,
               .answer = "{freed_bytes: integer}"},
              delete_artifact_version);
-  routes.add(Method::Put, alias, {.summary = "Give it an alias; it moves", .options = write},
+  routes.add(http::Method::Put, alias, {.summary = "Give it an alias; it moves", .options = write},
              put_artifact_alias);
-  routes.add(Method::Delete, alias, {.summary = "Take an alias away", .options = write},
+  routes.add(http::Method::Delete, alias, {.summary = "Take an alias away", .options = write},
              delete_artifact_alias);
-  routes.add(Method::Post, version + "/use",
+  routes.add(http::Method::Post, version + "/use",
              {.summary = "Say that a run uses it", .options = write, .body = R"({
                 run: string,  // its id
               })"},
              use_version);
-  routes.add(Method::Get, version + "/lineage",
+  routes.add(http::Method::Get, version + "/lineage",
              {.summary = "What it came from and what came of it", .answer = "Lineage"},
              get_lineage);
-  routes.add(Method::Get, version + "/files/{path...}",
+  routes.add(http::Method::Get, version + "/files/{path...}",
              {.summary = "A file of it; 307 to its reference", .answer = "file"},
              get_artifact_file);
   routes.add(
-      Method::Get, "/api/v1/runs/{project}/{id}/artifacts",
+      http::Method::Get, "/api/v1/runs/{project}/{id}/artifacts",
       {.summary = "The versions of artifacts that a run made and used", .answer = "RunArtifacts"},
       list_run_artifacts);
 }

@@ -21,21 +21,22 @@ Error gone(const store::RunFile& file) {
   return {ErrorKind::NotFound, fmt::format("the bytes of '{}' are not here", file.path)};
 }
 
-Result<Response> send_from_file(const Request& request, const store::RunFile& file,
-                                const Path& path) {
+Result<http::Response> send_from_file(const http::Request& request, const store::RunFile& file,
+                                      const Path& path) {
   auto fd = std::make_shared<OwnedFd>(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (fd->get() < 0) {
     return std::unexpected(errno == ENOENT ? gone(file) : io_error("cannot open", path, errno));
   }
-  return file_response(request, {.file = std::move(fd),
-                                 .size = KEDGE_TRY(size_of_file(path)),
-                                 .etag = file.digest,
-                                 .content_type = std::string(content_type_of(file.path))});
+  return http::file_response(request,
+                             {.file = std::move(fd),
+                              .size = KEDGE_TRY(size_of_file(path)),
+                              .etag = file.digest,
+                              .content_type = std::string(http::content_type_of(file.path))});
 }
 
 // From S3, say: through us, piece by piece.
-Result<Response> send_from_afar(const Api& api, const Request& request,
-                                const store::RunFile& file) {
+Result<http::Response> send_from_afar(const Api& api, const http::Request& request,
+                                      const store::RunFile& file) {
   const auto size = KEDGE_TRY(api.blobs.find_size(file.digest));
   if (!size) {
     return std::unexpected(gone(file));
@@ -50,22 +51,23 @@ Result<Response> send_from_afar(const Api& api, const Request& request,
       return left > 0;
     };
   };
-  return file_response(request, {.file = nullptr,
-                                 .size = *size,
-                                 .etag = file.digest,
-                                 .content_type = std::string(content_type_of(file.path)),
-                                 .produce = produce});
+  return http::file_response(request,
+                             {.file = nullptr,
+                              .size = *size,
+                              .etag = file.digest,
+                              .content_type = std::string(http::content_type_of(file.path)),
+                              .produce = produce});
 }
 
-Result<Response> list_files(const Api& api, const Request& request) {
+Result<http::Response> list_files(const Api& api, const http::Request& request) {
   nlohmann::json list = nlohmann::json::array();
   for (const store::RunFile& file : KEDGE_TRY(api.store.list_files(run_key(request)))) {
     list.push_back({{"path", file.path}, {"size", file.size}, {"digest", file.digest}});
   }
-  return json_response(dump({{"files", std::move(list)}}));
+  return http::json_response(dump({{"files", std::move(list)}}));
 }
 
-Result<Response> get_file(const Api& api, const Request& request) {
+Result<http::Response> get_file(const Api& api, const http::Request& request) {
   const std::string& path = request.parameter("path");
   const auto file = KEDGE_TRY(api.store.find_file(run_key(request), path));
   if (!file) {
@@ -76,7 +78,7 @@ Result<Response> get_file(const Api& api, const Request& request) {
 
 }  // namespace
 
-Result<void> check_quota(const Api& api, const Request& request, const std::string& project) {
+Result<void> check_quota(const Api& api, const http::Request& request, const std::string& project) {
   const std::uint64_t size =
       request.body_file ? KEDGE_TRY(size_of_file(*request.body_file)) : request.body.size();
   return api.artifacts.check_quota(project, size);
@@ -84,24 +86,24 @@ Result<void> check_quota(const Api& api, const Request& request, const std::stri
 
 namespace {
 
-Result<store::StoredBlob> take_body(const Api& api, const Request& request,
+Result<store::StoredBlob> take_body(const Api& api, const http::Request& request,
                                     std::string_view digest) {
   // An empty body was never spooled.
   return request.body_file ? api.blobs.put_file(*request.body_file, digest)
                            : api.blobs.put({}, digest);
 }
 
-Result<Response> put_file(const Api& api, const Request& request) {
+Result<http::Response> put_file(const Api& api, const http::Request& request) {
   KEDGE_TRY(check_quota(api, request, request.parameter("project")));
   const auto kept = api.artifacts.keep_blobs();
   const store::StoredBlob blob = KEDGE_TRY(take_body(api, request, {}));
   const store::RunFile file{request.parameter("path"), blob.size, blob.digest};
   KEDGE_TRY(api.store.bind_file(run_key(request), file));
-  return json_response(dump({{"path", file.path}, {"size", file.size}, {"digest", file.digest}}),
-                       201);
+  return http::json_response(
+      dump({{"path", file.path}, {"size", file.size}, {"digest", file.digest}}), 201);
 }
 
-Result<std::string> digest_of(const Request& request) {
+Result<std::string> digest_of(const http::Request& request) {
   const std::string& digest = request.parameter("digest");
   if (!store::is_blob_digest(digest)) {
     return fail(ErrorKind::Usage, "a blob is named by its SHA-256: 64 hex digits in lower case");
@@ -109,7 +111,7 @@ Result<std::string> digest_of(const Request& request) {
   return digest;
 }
 
-Result<Response> get_blob(const Api& api, const Request& request) {
+Result<http::Response> get_blob(const Api& api, const http::Request& request) {
   const std::string digest = KEDGE_TRY(digest_of(request));
   const auto size = KEDGE_TRY(api.blobs.find_size(digest));
   if (!size) {
@@ -118,18 +120,19 @@ Result<Response> get_blob(const Api& api, const Request& request) {
   return blob_response(api, request, {.path = digest, .size = *size, .digest = digest});
 }
 
-Result<Response> put_blob(const Api& api, const Request& request) {
+Result<http::Response> put_blob(const Api& api, const http::Request& request) {
   const std::string digest = KEDGE_TRY(digest_of(request));
   const store::StoredBlob blob = KEDGE_TRY(take_body(api, request, digest));
-  return json_response(dump({{"digest", blob.digest}, {"size", blob.size}}), 201);
+  return http::json_response(dump({{"digest", blob.digest}, {"size", blob.size}}), 201);
 }
 
 }  // namespace
 
-Result<Response> blob_response(const Api& api, const Request& request, const store::RunFile& file) {
+Result<http::Response> blob_response(const Api& api, const http::Request& request,
+                                     const store::RunFile& file) {
   const auto path = api.blobs.find_path(file.digest);
-  Response response = path ? KEDGE_TRY(send_from_file(request, file, *path))
-                           : KEDGE_TRY(send_from_afar(api, request, file));
+  http::Response response = path ? KEDGE_TRY(send_from_file(request, file, *path))
+                                 : KEDGE_TRY(send_from_afar(api, request, file));
   response.headers.add("Cache-Control", "private, no-cache");
   response.headers.add("Content-Security-Policy", std::string(kSandbox));
   return response;
@@ -137,27 +140,27 @@ Result<Response> blob_response(const Api& api, const Request& request, const sto
 
 void add_file_routes(Routes& routes) {
   const std::string files = "/api/v1/runs/{project}/{id}/files";
-  const RouteOptions upload = {
-      .role = Role::Write, .max_body_bytes = kMaxFileBytes, .is_spooled = true};
+  const http::RouteOptions upload = {
+      .role = http::Role::Write, .max_body_bytes = kMaxFileBytes, .is_spooled = true};
   routes.name("RunFile", R"({
     path: string,
     size: integer,
     digest: string,  // SHA-256
   })");
-  routes.add(Method::Get, files, {.summary = "The files of a run", .answer = "{files: RunFile[]}"},
-             list_files);
-  routes.add(Method::Get, files + "/{path...}",
+  routes.add(http::Method::Get, files,
+             {.summary = "The files of a run", .answer = "{files: RunFile[]}"}, list_files);
+  routes.add(http::Method::Get, files + "/{path...}",
              {.summary = "A file; Range and If-None-Match are heeded", .answer = "file"}, get_file);
-  routes.add(Method::Put, files + "/{path...}",
+  routes.add(http::Method::Put, files + "/{path...}",
              {.summary = "Store a file",
               .options = upload,
               .body = "file",
               .answer = "RunFile",
               .statuses = {201}},
              put_file);
-  routes.add(Method::Get, "/api/v1/blobs/{digest}",
+  routes.add(http::Method::Get, "/api/v1/blobs/{digest}",
              {.summary = "The bytes with this SHA-256", .answer = "file"}, get_blob);
-  routes.add(Method::Put, "/api/v1/blobs/{digest}",
+  routes.add(http::Method::Put, "/api/v1/blobs/{digest}",
              {.summary = "Store bytes; they must have this SHA-256",
               .options = upload,
               .body = "file",

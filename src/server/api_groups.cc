@@ -48,7 +48,8 @@ nlohmann::json render_field_spread(const store::FieldSpread& field) {
   return json;
 }
 
-Result<Response> list_groups(const Api& api, const Request& request, const Input& input) {
+Result<http::Response> list_groups(const Api& api, const http::Request& request,
+                                   const Input& input) {
   store::GroupRequest wanted{.search = KEDGE_TRY(search_of(input, request.caller)),
                              .by = KEDGE_TRY(parse_by(input)),
                              .fields = input.at("fields")};
@@ -67,10 +68,10 @@ Result<Response> list_groups(const Api& api, const Request& request, const Input
                       {"states", group.states},
                       {"fields", std::move(fields)}});
   }
-  return json_response(dump({{"groups", std::move(groups)},
-                             {"total", answer.total},
-                             {"runs", answer.run_total},
-                             {"warnings", answer.warnings}}));
+  return http::json_response(dump({{"groups", std::move(groups)},
+                                   {"total", answer.total},
+                                   {"runs", answer.run_total},
+                                   {"warnings", answer.warnings}}));
 }
 
 Result<std::vector<store::GroupValues>> parse_only(const Input& list, std::size_t field_count) {
@@ -117,7 +118,8 @@ void append_group_curve(std::string& text, const store::GroupCurve& curve, doubl
   text += '}';
 }
 
-Result<Response> read_group_curves(const Api& api, const Request& request, const Input& input) {
+Result<http::Response> read_group_curves(const Api& api, const http::Request& request,
+                                         const Input& input) {
   store::GroupCurvesRequest wanted{.search = KEDGE_TRY(search_of(input, request.caller)),
                                    .by = KEDGE_TRY(parse_by(input)),
                                    .only = {},
@@ -137,13 +139,13 @@ Result<Response> read_group_curves(const Api& api, const Request& request, const
     append_group_curve(text, curve, x_scale);
   }
   text += fmt::format("],\"total\":{}}}", answer.total);
-  return json_response(std::move(text));
+  return http::json_response(std::move(text));
 }
 
 }  // namespace
 
 void add_group_routes(Routes& routes) {
-  const RouteOptions options{.is_scoped = true, .is_compressed = true};
+  const http::RouteOptions options{.is_scoped = true, .is_compressed = true};
   routes.name("GroupValue", "string | number | boolean | null");  // null: the runs have none
   routes.name("FieldSpread", R"({
     runs: integer,  // that have it
@@ -180,7 +182,7 @@ void add_group_routes(Routes& routes) {
     min: WireNumber[],
     max: WireNumber[],
   })");
-  routes.add(Method::Post, "/api/v1/groups/runs",
+  routes.add(http::Method::Post, "/api/v1/groups/runs",
              {.summary = "Runs in groups, each summed up over all its runs",
               .options = options,
               .body = R"(Search & {
@@ -190,7 +192,7 @@ void add_group_routes(Routes& routes) {
               })",
               .answer = "GroupsAnswer"},
              list_groups);
-  routes.add(Method::Post, "/api/v1/groups/series",
+  routes.add(http::Method::Post, "/api/v1/groups/series",
              {.summary = "One curve for each group of runs: mean, deviation and extremes over all "
                          "its runs",
               .options = options,

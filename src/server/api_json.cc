@@ -54,7 +54,7 @@ Result<nlohmann::json> parse_json(std::string_view text) {
   }
 }
 
-Result<nlohmann::json> parse_object(const Request& request) {
+Result<nlohmann::json> parse_object(const http::Request& request) {
   nlohmann::json json = KEDGE_TRY(parse_json(request.body));
   if (!json.is_object()) {
     return fail(ErrorKind::Usage,
@@ -67,7 +67,7 @@ std::string dump(const nlohmann::json& json) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-store::RunKey run_key(const Request& request) {
+store::RunKey run_key(const http::Request& request) {
   return {request.parameter("project"), request.parameter("id")};
 }
 
@@ -83,7 +83,7 @@ void append_text(std::string& out, std::string_view text) {
   store::append_json(out, text);
 }
 
-void Api::audit(const Request& request, std::string_view what, const std::string& target,
+void Api::audit(const http::Request& request, std::string_view what, const std::string& target,
                 const nlohmann::json& detail) const {
   const auto added = store.add_audit({.time_us = now_us(),
                                       .who = request.caller.name,
@@ -95,21 +95,22 @@ void Api::audit(const Request& request, std::string_view what, const std::string
   }
 }
 
-void add_api_routes(Router& router, const Api& api) {
+void add_api_routes(http::Router& router, const Api& api) {
   Routes routes(router, api);
-  routes.add(Method::Get, "/health",
+  routes.add(http::Method::Get, "/health",
              {.summary = "OK: the server is ready; what MLflow's server says, too",
-              .options = {.role = Role::None},
+              .options = {.role = http::Role::None},
               .other_types = {"text/plain"}},
-             [](const Request&, const Input&) {
-               Response response{.body = std::string("OK")};
+             [](const http::Request&, const Input&) {
+               http::Response response{.body = std::string("OK")};
                response.headers.add("Content-Type", "text/plain; charset=utf-8");
                return response;
              });
   const auto described = std::make_shared<std::string>();
-  routes.add(Method::Get, "/api/v1/openapi.json",
-             {.summary = "This description", .options = {.role = Role::None}, .answer = "any"},
-             [described](const Request&, const Input&) { return json_response(*described); });
+  routes.add(
+      http::Method::Get, "/api/v1/openapi.json",
+      {.summary = "This description", .options = {.role = http::Role::None}, .answer = "any"},
+      [described](const http::Request&, const Input&) { return http::json_response(*described); });
   add_run_routes(routes);  // first: others extend its shapes
   add_log_routes(routes);
   add_ingest_routes(routes);

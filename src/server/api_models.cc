@@ -70,7 +70,7 @@ std::pair<Tags, std::vector<std::string>> tags_of(const Input& input) {
   return tags;
 }
 
-Result<std::int64_t> version_of(const Request& request) {
+Result<std::int64_t> version_of(const http::Request& request) {
   std::string_view text = request.parameter("version");
   text.remove_prefix(text.starts_with('v') ? 1 : 0);
   std::int64_t version = 0;
@@ -81,29 +81,31 @@ Result<std::int64_t> version_of(const Request& request) {
   return version;
 }
 
-Result<Response> list_models(const Api& api, const Request&) {
+Result<http::Response> list_models(const Api& api, const http::Request&) {
   nlohmann::json list = nlohmann::json::array();
   for (const store::RegisteredModel& model : KEDGE_TRY(api.models.list())) {
     list.push_back(render_model(model));
   }
-  return json_response(dump({{"models", std::move(list)}}));
+  return http::json_response(dump({{"models", std::move(list)}}));
 }
 
-Result<Response> get_model(const Api& api, const Request& request) {
-  return json_response(dump(render_model(KEDGE_TRY(api.models.find(request.parameter("model"))))));
+Result<http::Response> get_model(const Api& api, const http::Request& request) {
+  return http::json_response(
+      dump(render_model(KEDGE_TRY(api.models.find(request.parameter("model"))))));
 }
 
-Result<Response> create_model(const Api& api, const Request& request, const Input& input) {
+Result<http::Response> create_model(const Api& api, const http::Request& request,
+                                    const Input& input) {
   store::RegisteredModel model;
   model.name = input.at("name");
   model.description = input.at("description");
   model.tags = tags_of(input).first;
   if (api.models.find(model.name)) {
-    return error_response(409, fmt::format("there is a model '{}' already", model.name));
+    return http::error_response(409, fmt::format("there is a model '{}' already", model.name));
   }
   KEDGE_TRY(api.models.create(model, api.now_us()));
   api.audit(request, "model.make", model.name);
-  return json_response(dump(render_model(KEDGE_TRY(api.models.find(model.name)))), 201);
+  return http::json_response(dump(render_model(KEDGE_TRY(api.models.find(model.name)))), 201);
 }
 
 store::ModelPatch patch_of(const Input& input) {
@@ -116,7 +118,8 @@ store::ModelPatch patch_of(const Input& input) {
   return patch;
 }
 
-Result<Response> patch_model(const Api& api, const Request& request, const Input& input) {
+Result<http::Response> patch_model(const Api& api, const http::Request& request,
+                                   const Input& input) {
   std::string name = request.parameter("model");
   KEDGE_TRY(api.models.patch(name, patch_of(input), api.now_us()));
   if (const auto other = find<std::string>(input, "name"); other && *other != name) {
@@ -124,16 +127,17 @@ Result<Response> patch_model(const Api& api, const Request& request, const Input
     name = *other;
   }
   api.audit(request, "model.change", request.parameter("model"), input);
-  return json_response(dump(render_model(KEDGE_TRY(api.models.find(name)))));
+  return http::json_response(dump(render_model(KEDGE_TRY(api.models.find(name)))));
 }
 
-Result<Response> delete_model(const Api& api, const Request& request) {
+Result<http::Response> delete_model(const Api& api, const http::Request& request) {
   KEDGE_TRY(api.models.remove(request.parameter("model")));
   api.audit(request, "model.delete", request.parameter("model"));
-  return Response{.status = 204};
+  return http::Response{.status = 204};
 }
 
-Result<Response> add_version(const Api& api, const Request& request, const Input& input) {
+Result<http::Response> add_version(const Api& api, const http::Request& request,
+                                   const Input& input) {
   store::ModelVersion draft;
   draft.model = request.parameter("model");
   draft.source = input.at("source");
@@ -144,15 +148,16 @@ Result<Response> add_version(const Api& api, const Request& request, const Input
   const auto version = KEDGE_TRY(api.models.add_version(draft, api.now_us()));
   api.audit(request, "model.add_version", version_name(draft.model, version.version),
             {{"source", draft.source}});
-  return json_response(dump(render_model_version(version)), 201);
+  return http::json_response(dump(render_model_version(version)), 201);
 }
 
-Result<Response> get_model_version(const Api& api, const Request& request) {
-  return json_response(dump(render_model_version(KEDGE_TRY(
+Result<http::Response> get_model_version(const Api& api, const http::Request& request) {
+  return http::json_response(dump(render_model_version(KEDGE_TRY(
       api.models.find_version(request.parameter("model"), KEDGE_TRY(version_of(request)))))));
 }
 
-Result<Response> patch_model_version(const Api& api, const Request& request, const Input& input) {
+Result<http::Response> patch_model_version(const Api& api, const http::Request& request,
+                                           const Input& input) {
   KEDGE_TRY(api.models.patch_version(request.parameter("model"), KEDGE_TRY(version_of(request)),
                                      patch_of(input), api.now_us()));
   api.audit(request, "model.change_version",
@@ -160,26 +165,27 @@ Result<Response> patch_model_version(const Api& api, const Request& request, con
   return get_model_version(api, request);
 }
 
-Result<Response> delete_model_version(const Api& api, const Request& request) {
+Result<http::Response> delete_model_version(const Api& api, const http::Request& request) {
   const std::int64_t version = KEDGE_TRY(version_of(request));
   KEDGE_TRY(api.models.remove_version(request.parameter("model"), version, api.now_us()));
   api.audit(request, "model.delete_version", version_name(request.parameter("model"), version));
-  return Response{.status = 204};
+  return http::Response{.status = 204};
 }
 
-Result<Response> put_model_alias(const Api& api, const Request& request, const Input& input) {
+Result<http::Response> put_model_alias(const Api& api, const http::Request& request,
+                                       const Input& input) {
   const std::int64_t version = input.at("version");
   KEDGE_TRY(api.models.set_alias(request.parameter("model"), request.parameter("alias"), version));
   api.audit(request, "model.alias", version_name(request.parameter("model"), version),
             {{"alias", request.parameter("alias")}});
-  return Response{.status = 204};
+  return http::Response{.status = 204};
 }
 
-Result<Response> delete_model_alias(const Api& api, const Request& request) {
+Result<http::Response> delete_model_alias(const Api& api, const http::Request& request) {
   KEDGE_TRY(api.models.remove_alias(request.parameter("model"), request.parameter("alias")));
   api.audit(request, "model.delete_alias", request.parameter("model"),
             {{"alias", request.parameter("alias")}});
-  return Response{.status = 204};
+  return http::Response{.status = 204};
 }
 
 }  // namespace
@@ -188,7 +194,7 @@ void add_model_routes(Routes& routes) {
   const std::string model = "/api/v1/models/{model}";
   const std::string version = model + "/versions/{version}";
   const std::string alias = model + "/aliases/{alias}";
-  const RouteOptions write = {.role = Role::Write};
+  const http::RouteOptions write = {.role = http::Role::Write};
   routes.name("ModelVersion", R"({
     version: integer,
     stage: string,
@@ -215,25 +221,26 @@ void add_model_routes(Routes& routes) {
     description?: string,
     tags?: {*: string | null},  // merged: null removes one
   })");
-  routes.add(Method::Get, "/api/v1/models",
+  routes.add(http::Method::Get, "/api/v1/models",
              {.summary = "The registered models", .answer = "{models: Model[]}"}, list_models);
-  routes.add(Method::Post, "/api/v1/models",
+  routes.add(http::Method::Post, "/api/v1/models",
              {.summary = "Register a model",
               .options = write,
               .body = "ModelPatch & {name: string, description?: string = \"\"}",
               .answer = "Model",
               .statuses = {201}},
              create_model);
-  routes.add(Method::Get, model, {.summary = "A model with its versions", .answer = "Model"},
+  routes.add(http::Method::Get, model, {.summary = "A model with its versions", .answer = "Model"},
              get_model);
-  routes.add(Method::Patch, model,
+  routes.add(http::Method::Patch, model,
              {.summary = "Change or rename a model",
               .options = write,
               .body = "ModelPatch & {name?: string}",
               .answer = "Model"},
              patch_model);
-  routes.add(Method::Delete, model, {.summary = "Remove a model", .options = write}, delete_model);
-  routes.add(Method::Post, model + "/versions",
+  routes.add(http::Method::Delete, model, {.summary = "Remove a model", .options = write},
+             delete_model);
+  routes.add(http::Method::Post, model + "/versions",
              {.summary = "Add a version",
               .options = write,
               .body = R"(ModelPatch & {
@@ -244,22 +251,22 @@ void add_model_routes(Routes& routes) {
               .answer = "ModelVersion",
               .statuses = {201}},
              add_version);
-  routes.add(Method::Get, version, {.summary = "A version", .answer = "ModelVersion"},
+  routes.add(http::Method::Get, version, {.summary = "A version", .answer = "ModelVersion"},
              get_model_version);
-  routes.add(Method::Patch, version,
+  routes.add(http::Method::Patch, version,
              {.summary = "Change a version",
               .options = write,
               .body = "ModelPatch & {stage?: string}",
               .answer = "ModelVersion"},
              patch_model_version);
-  routes.add(Method::Delete, version, {.summary = "Remove a version", .options = write},
+  routes.add(http::Method::Delete, version, {.summary = "Remove a version", .options = write},
              delete_model_version);
-  routes.add(Method::Put, alias,
+  routes.add(http::Method::Put, alias,
              {.summary = "Give a version an alias; it moves",
               .options = write,
               .body = "{version: integer}"},
              put_model_alias);
-  routes.add(Method::Delete, alias, {.summary = "Take an alias away", .options = write},
+  routes.add(http::Method::Delete, alias, {.summary = "Take an alias away", .options = write},
              delete_model_alias);
 }
 

@@ -20,7 +20,7 @@ nlohmann::json render_project(const store::Project& project) {
 }
 
 // The project as a link to one run shows it: there is no other run.
-nlohmann::json render_one_run(const Api& api, const Caller& caller) {
+nlohmann::json render_one_run(const Api& api, const http::Caller& caller) {
   const auto run = api.store.find_facts({caller.project, caller.run});
   const bool is_running = run && run->state == store::RunState::Running;
   return render_project({.name = caller.project,
@@ -29,7 +29,7 @@ nlohmann::json render_one_run(const Api& api, const Caller& caller) {
                          .last_us = run ? run->heartbeat_us : 0});
 }
 
-Result<Response> list_projects(const Api& api, const Request& request) {
+Result<http::Response> list_projects(const Api& api, const http::Request& request) {
   nlohmann::json list = nlohmann::json::array();
   std::vector<store::Project> projects = api.store.list_projects();
   std::ranges::sort(projects, {}, &store::Project::name);
@@ -42,10 +42,11 @@ Result<Response> list_projects(const Api& api, const Request& request) {
                                                 : render_one_run(api, request.caller));
     }
   }
-  return json_response(dump({{"projects", std::move(list)}}));
+  return http::json_response(dump({{"projects", std::move(list)}}));
 }
 
-Result<Response> patch_project(const Api& api, const Request& request, const Input& input) {
+Result<http::Response> patch_project(const Api& api, const http::Request& request,
+                                     const Input& input) {
   const std::string& name = request.parameter("project");
   const auto project = api.store.find_project(name);
   if (!project) {
@@ -65,7 +66,7 @@ Result<Response> patch_project(const Api& api, const Request& request, const Inp
     api.access.rename_project(name, changed.name);
   }
   api.audit(request, "project.change", name, input);
-  return json_response(dump(render_project(changed)));
+  return http::json_response(dump(render_project(changed)));
 }
 
 // The first `limit` of them, and how many there are.
@@ -82,14 +83,15 @@ nlohmann::json render_fields(const std::vector<store::FieldFacts>& fields, std::
   return {{"names", std::move(list)}, {"total", fields.size()}};
 }
 
-Result<Response> list_fields(const Api& api, const Request& request, const Input& input) {
+Result<http::Response> list_fields(const Api& api, const http::Request& request,
+                                   const Input& input) {
   const std::size_t most = input.at("limit");
   const store::ProjectFields fields = api.store.list_fields(request.parameter("project"));
-  return json_response(dump({{"run_count", fields.run_count},
-                             {"config", render_fields(fields.config, most, true)},
-                             {"metrics", render_fields(fields.metrics, most, false)},
-                             {"tags", render_fields(fields.tags, most, false)},
-                             {"labels", render_fields(fields.labels, most, false)}}));
+  return http::json_response(dump({{"run_count", fields.run_count},
+                                   {"config", render_fields(fields.config, most, true)},
+                                   {"metrics", render_fields(fields.metrics, most, false)},
+                                   {"tags", render_fields(fields.tags, most, false)},
+                                   {"labels", render_fields(fields.labels, most, false)}}));
 }
 
 }  // namespace
@@ -122,15 +124,15 @@ void add_project_routes(Routes& routes) {
     tags: NameCounts,
     labels: NameCounts,
   })");
-  routes.add(Method::Get, "/api/v1/projects",
+  routes.add(http::Method::Get, "/api/v1/projects",
              {.summary = "The projects there are",
               .options = {.is_scoped = true},
               .answer = "{projects: Project[]}"},
              list_projects);
-  routes.add(Method::Patch, "/api/v1/projects/{project}",
+  routes.add(http::Method::Patch, "/api/v1/projects/{project}",
              {.summary = "Rename a project, change its labels, put it and its runs into the trash "
                          "or take them out",
-              .options = {.role = Role::Write},
+              .options = {.role = http::Role::Write},
               .body = R"({
                 name?: string,
                 labels?: {*: string | null},  // merged: null removes one
@@ -138,7 +140,7 @@ void add_project_routes(Routes& routes) {
               })",
               .answer = "Project"},
              patch_project);
-  routes.add(Method::Get, "/api/v1/projects/{project}/fields",
+  routes.add(http::Method::Get, "/api/v1/projects/{project}/fields",
              {.summary = "The names that a project's runs have, the most frequent first",
               .options = {.is_compressed = true},
               .query = R"({

@@ -15,7 +15,8 @@ nlohmann::json render_record(const store::Record& record) {
           {"time_us", record.time_us}, {"attempt", record.attempt}, {"body", record.body}};
 }
 
-Result<Response> read_records(const Api& api, const Request& request, const Input& input) {
+Result<http::Response> read_records(const Api& api, const http::Request& request,
+                                    const Input& input) {
   store::RecordQuery query;
   query.type = input.at("type");
   query.key = input.at("key");
@@ -30,18 +31,19 @@ Result<Response> read_records(const Api& api, const Request& request, const Inpu
     text += dump(render_record(record));
   }
   text += fmt::format("],\"keys\":{},\"total\":{}}}", dump(answer.keys), answer.total);
-  return json_response(std::move(text));
+  return http::json_response(std::move(text));
 }
 
-Result<Response> list_record_keys(const Api& api, const Request& request) {
+Result<http::Response> list_record_keys(const Api& api, const http::Request& request) {
   nlohmann::json list = nlohmann::json::array();
   for (const store::RecordKey& key : KEDGE_TRY(api.store.list_record_keys(run_key(request)))) {
     list.push_back({{"type", key.type}, {"key", key.key}, {"count", key.count}});
   }
-  return json_response(dump({{"keys", std::move(list)}}));
+  return http::json_response(dump({{"keys", std::move(list)}}));
 }
 
-Result<Response> add_records(const Api& api, const Request& request, const Input& input) {
+Result<http::Response> add_records(const Api& api, const http::Request& request,
+                                   const Input& input) {
   std::vector<store::Record> records;
   for (const Input& json : input.at("records")) {
     records.push_back({.type = json.at("type"),
@@ -53,10 +55,11 @@ Result<Response> add_records(const Api& api, const Request& request, const Input
   }
   const std::size_t count = records.size();
   KEDGE_TRY(api.store.add_records(run_key(request), std::move(records), api.now_us()));
-  return json_response(dump({{"accepted", count}}));
+  return http::json_response(dump({{"accepted", count}}));
 }
 
-Result<Response> read_console(const Api& api, const Request& request, const Input& input) {
+Result<http::Response> read_console(const Api& api, const http::Request& request,
+                                    const Input& input) {
   const auto console =
       KEDGE_TRY(api.store.read_console(run_key(request), input.at("from"), input.at("limit")));
   std::string text = "{\"lines\":[";
@@ -68,10 +71,11 @@ Result<Response> read_console(const Api& api, const Request& request, const Inpu
     text += '}';
   }
   text += fmt::format("],\"total\":{}}}", console.total);
-  return json_response(std::move(text));
+  return http::json_response(std::move(text));
 }
 
-Result<Response> add_console(const Api& api, const Request& request, const Input& input) {
+Result<http::Response> add_console(const Api& api, const http::Request& request,
+                                   const Input& input) {
   const std::int64_t time_us = input.value("time_us", api.now_us());
   std::vector<store::ConsoleLine> lines;
   for (const Input& text : input.at("lines")) {
@@ -79,10 +83,11 @@ Result<Response> add_console(const Api& api, const Request& request, const Input
   }
   const std::size_t count = lines.size();
   KEDGE_TRY(api.store.add_console(run_key(request), std::move(lines), api.now_us()));
-  return json_response(dump({{"accepted", count}}));
+  return http::json_response(dump({{"accepted", count}}));
 }
 
-Result<Response> list_alerts(const Api& api, const Request& request, const Input& input) {
+Result<http::Response> list_alerts(const Api& api, const http::Request& request,
+                                   const Input& input) {
   const std::string project =
       request.caller.project.empty() ? input.at("project") : Input(request.caller.project);
   nlohmann::json list = nlohmann::json::array();
@@ -94,14 +99,14 @@ Result<Response> list_alerts(const Api& api, const Request& request, const Input
     json["name"] = facts ? facts->name : "";
     list.push_back(std::move(json));
   }
-  return json_response(dump({{"alerts", std::move(list)}}));
+  return http::json_response(dump({{"alerts", std::move(list)}}));
 }
 
 }  // namespace
 
 void add_record_routes(Routes& routes) {
   const std::string run = "/api/v1/runs/{project}/{id}";
-  const RouteOptions write = {.role = Role::Write, .max_body_bytes = kMaxRecordBytes};
+  const http::RouteOptions write = {.role = http::Role::Write, .max_body_bytes = kMaxRecordBytes};
   routes.name("LogRecord", R"({
     type: string,  // histogram, table, image, ...
     key: string,
@@ -124,7 +129,7 @@ void add_record_routes(Routes& routes) {
     id: string,
     name: string,  // the run's
   })");
-  routes.add(Method::Get, run + "/records",
+  routes.add(http::Method::Get, run + "/records",
              {.summary = "What a run logged besides curves, the newest of it",
               .query = R"({
                 type?: string = "",
@@ -136,7 +141,7 @@ void add_record_routes(Routes& routes) {
               })",
               .answer = "RecordAnswer"},
              read_records);
-  routes.add(Method::Post, run + "/records",
+  routes.add(http::Method::Post, run + "/records",
              {.summary = "Log records",
               .options = write,
               .body = R"({records: {
@@ -149,11 +154,11 @@ void add_record_routes(Routes& routes) {
               }[]})",
               .answer = "{accepted: integer}"},
              add_records);
-  routes.add(Method::Get, run + "/records/keys",
+  routes.add(http::Method::Get, run + "/records/keys",
              {.summary = "Under which types and keys a run has logged records, and how many",
               .answer = "{keys: RecordKey[]}"},
              list_record_keys);
-  routes.add(Method::Get, run + "/console",
+  routes.add(http::Method::Get, run + "/console",
              {.summary = "What a run printed",
               .query = R"({
                 from?: integer(0..) = 0,  // number of the first line
@@ -161,13 +166,13 @@ void add_record_routes(Routes& routes) {
               })",
               .answer = "ConsoleAnswer"},
              read_console);
-  routes.add(Method::Post, run + "/console",
+  routes.add(http::Method::Post, run + "/console",
              {.summary = "Add lines",
               .options = write,
               .body = "{lines: string[], time_us?: time}",
               .answer = "{accepted: integer}"},
              add_console);
-  routes.add(Method::Get, "/api/v1/alerts",
+  routes.add(http::Method::Get, "/api/v1/alerts",
              {.summary = "The newest alerts",
               .query = "{project?: string = \"\", limit?: integer(0..10000) = 100}",
               .answer = "{alerts: Alert[]}"},

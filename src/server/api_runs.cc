@@ -18,14 +18,15 @@ std::string name_of_run(const store::RunKey& key) {
   return fmt::format("{}/{}", key.project, key.id);
 }
 
-Result<Response> search_runs(const Api& api, const Request& request, const Input& input) {
+Result<http::Response> search_runs(const Api& api, const http::Request& request,
+                                   const Input& input) {
   store::Search search = KEDGE_TRY(search_of(input, request.caller));
   search.fields = find<std::vector<std::string>>(input, "fields");
   const store::SearchText answer = KEDGE_TRY(api.store.search_text(search, api.now_us()));
   const std::string days =
       search.shown == store::Shown::Trash ? fmt::format(",\"trash_days\":{}", api.trash_days) : "";
-  return json_response(fmt::format("{{\"runs\":{},\"total\":{},\"warnings\":{}{}}}", answer.runs,
-                                   answer.total, dump(answer.warnings), days));
+  return http::json_response(fmt::format("{{\"runs\":{},\"total\":{},\"warnings\":{}{}}}",
+                                         answer.runs, answer.total, dump(answer.warnings), days));
 }
 
 // A small file of the run; empty when there is none, or its bytes have not come yet.
@@ -56,17 +57,18 @@ Result<nlohmann::json> read_environment_files(const Api& api, const store::RunKe
   return environment;
 }
 
-Result<Response> get_run(const Api& api, const Request& request) {
+Result<http::Response> get_run(const Api& api, const http::Request& request) {
   const store::RunKey key = run_key(request);
   nlohmann::json json = store::render_run(KEDGE_TRY(api.store.find_run(key)));
   json["environment"] = KEDGE_TRY(api.store.find_environment(key));
   if (json["environment"].empty()) {
     json["environment"] = KEDGE_TRY(read_environment_files(api, key));
   }
-  return json_response(dump(json));
+  return http::json_response(dump(json));
 }
 
-Result<Response> create_run(const Api& api, const Request& request, const Input& input) {
+Result<http::Response> create_run(const Api& api, const http::Request& request,
+                                  const Input& input) {
   Input wanted = input;
   const std::string id = wanted.at("id");
   wanted.erase("id");
@@ -77,7 +79,7 @@ Result<Response> create_run(const Api& api, const Request& request, const Input&
   KEDGE_TRY(check_project(request.caller, request.parameter("project"), id));
   const auto answer =
       KEDGE_TRY(api.store.create_run({request.parameter("project"), id}, patch, api.now_us()));
-  return json_response(dump(store::render_run(answer.run)), answer.is_created ? 201 : 200);
+  return http::json_response(dump(store::render_run(answer.run)), answer.is_created ? 201 : 200);
 }
 
 // Which fields changed; what they hold may be large, or nobody's business in a trail.
@@ -89,15 +91,16 @@ std::vector<std::string> names_of(const nlohmann::json& object) {
   return names;
 }
 
-Result<Response> patch_run(const Api& api, const Request& request, const Input& input) {
+Result<http::Response> patch_run(const Api& api, const http::Request& request, const Input& input) {
   const store::RunPatch patch = KEDGE_TRY(store::parse_patch(input));
   const auto run = KEDGE_TRY(api.store.patch_run(run_key(request), patch, api.now_us()));
   api.audit(request, "run.change", name_of_run(run_key(request)), {{"fields", names_of(input)}});
-  return json_response(dump(store::render_run(run)));
+  return http::json_response(dump(store::render_run(run)));
 }
 
 // Into the trash; with for_good=1 away at once.
-Result<Response> delete_run(const Api& api, const Request& request, const Input& input) {
+Result<http::Response> delete_run(const Api& api, const http::Request& request,
+                                  const Input& input) {
   const store::RunKey key = run_key(request);
   const bool is_for_good = input.at("for_good") == 1;
   if (is_for_good) {
@@ -113,10 +116,10 @@ Result<Response> delete_run(const Api& api, const Request& request, const Input&
         api.now_us()));
   }
   api.audit(request, is_for_good ? "run.remove" : "run.delete", name_of_run(key));
-  return Response{.status = 204};
+  return http::Response{.status = 204};
 }
 
-Result<Response> list_attempts(const Api& api, const Request& request) {
+Result<http::Response> list_attempts(const Api& api, const http::Request& request) {
   nlohmann::json list = nlohmann::json::array();
   for (const store::Attempt& attempt : KEDGE_TRY(api.store.list_attempts(run_key(request)))) {
     list.push_back(
@@ -128,12 +131,12 @@ Result<Response> list_attempts(const Api& api, const Request& request) {
          {"from_step", attempt.from_step ? nlohmann::json(*attempt.from_step) : nlohmann::json()},
          {"changes", attempt.changes}});
   }
-  return json_response(dump({{"attempts", std::move(list)}}));
+  return http::json_response(dump({{"attempts", std::move(list)}}));
 }
 
-Result<Response> beat(const Api& api, const Request& request) {
+Result<http::Response> beat(const Api& api, const http::Request& request) {
   KEDGE_TRY(api.store.heartbeat(run_key(request), api.now_us()));
-  return Response{.status = 204};
+  return http::Response{.status = 204};
 }
 
 }  // namespace
@@ -221,8 +224,8 @@ void add_run_routes(Routes& routes) {
   name_run_shapes(routes);
   routes.name("Search", kSearchShape);
   const std::string run = "/api/v1/runs/{project}/{id}";
-  const RouteOptions change = {.role = Role::Write, .max_body_bytes = kMaxConfigBytes};
-  routes.add(Method::Post, "/api/v1/runs/search",
+  const http::RouteOptions change = {.role = http::Role::Write, .max_body_bytes = kMaxConfigBytes};
+  routes.add(http::Method::Post, "/api/v1/runs/search",
              {.summary = "Runs that match a filter, in an order, a page at a time",
               .options = {.is_scoped = true, .is_compressed = true},
               .body = R"(Search & {
@@ -230,32 +233,32 @@ void add_run_routes(Routes& routes) {
               })",
               .answer = "SearchAnswer"},
              search_runs);
-  routes.add(Method::Post, "/api/v1/runs/{project}",
+  routes.add(http::Method::Post, "/api/v1/runs/{project}",
              {.summary = "Make a run; one that exists is given as it is, with 200",
               .options = change,
               .body = "RunPatch & {id?: string = \"\"}",
               .answer = "Run",
               .statuses = {201, 200}},
              create_run);
-  routes.add(Method::Get, run,
+  routes.add(http::Method::Get, run,
              {.summary = "All of a run", .options = {.is_compressed = true}, .answer = "Run"},
              get_run);
-  routes.add(Method::Patch, run,
+  routes.add(http::Method::Patch, run,
              {.summary = "Change a run", .options = change, .body = "RunPatch", .answer = "Run"},
              patch_run);
-  routes.add(Method::Delete, run,
+  routes.add(http::Method::Delete, run,
              {.summary = "Put a run into the trash, or remove it and all it logged for good",
-              .options = {.role = Role::Write},
+              .options = {.role = http::Role::Write},
               .query = R"({
                 for_good?: integer(0..1) = 0,  // 1: remove it now
               })"},
              delete_run);
-  routes.add(Method::Get, run + "/attempts",
+  routes.add(http::Method::Get, run + "/attempts",
              {.summary = "The attempts of a run", .answer = "{attempts: Attempt[]}"},
              list_attempts);
-  routes.add(Method::Post, run + "/heartbeat",
+  routes.add(http::Method::Post, run + "/heartbeat",
              {.summary = "A sign of life; a crashed run is running again",
-              .options = {.role = Role::Write}},
+              .options = {.role = http::Role::Write}},
              beat);
 }
 

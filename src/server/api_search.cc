@@ -11,7 +11,7 @@ namespace kedge::server {
 namespace {
 
 // A key for one project asks about it, whether it says so or not, and is told of no other.
-Result<void> confine(store::Search& search, const Caller& caller) {
+Result<void> confine(store::Search& search, const http::Caller& caller) {
   if (caller.project.empty()) {
     return {};
   }
@@ -25,7 +25,7 @@ Result<void> confine(store::Search& search, const Caller& caller) {
 
 }  // namespace
 
-Result<store::Search> search_of(const Input& input, const Caller& caller) {
+Result<store::Search> search_of(const Input& input, const http::Caller& caller) {
   store::Search search;
   if (const std::string project = input.at("project"); !project.empty()) {
     search.projects = {project};
@@ -39,8 +39,8 @@ Result<store::Search> search_of(const Input& input, const Caller& caller) {
   return search;
 }
 
-Result<std::string> project_of(const Request& request, const Input& input) {
-  const Caller& caller = request.caller;
+Result<std::string> project_of(const http::Request& request, const Input& input) {
+  const http::Caller& caller = request.caller;
   const std::string project = input.value("project", caller.project);
   KEDGE_TRY(check_project(caller, project, caller.run));
   return project;

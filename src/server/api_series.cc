@@ -38,7 +38,7 @@ store::SeriesRequest curve_of(const Input& input) {
 
 namespace {
 
-Result<std::vector<store::RunKey>> runs_of(const Input& input, const Caller& caller) {
+Result<std::vector<store::RunKey>> runs_of(const Input& input, const http::Caller& caller) {
   std::vector<store::RunKey> runs;
   for (const Input& run : input.at("runs")) {
     runs.push_back({run.at("project"), run.at("id")});
@@ -78,7 +78,8 @@ Result<store::Series> read_bounded(const Api& api, store::SeriesRequest wanted, 
   return series;
 }
 
-Result<Response> read_series(const Api& api, const Request& request, const Input& input) {
+Result<http::Response> read_series(const Api& api, const http::Request& request,
+                                   const Input& input) {
   const auto runs = KEDGE_TRY(runs_of(input, request.caller));
   const auto keys = input.at("keys").get<std::vector<std::string>>();
   if (runs.size() * keys.size() > kMaxSeries) {
@@ -114,10 +115,10 @@ Result<Response> read_series(const Api& api, const Request& request, const Input
     }
   }
   text += "]}";
-  return json_response(std::move(text));
+  return http::json_response(std::move(text));
 }
 
-Result<Response> list_metrics(const Api& api, const Request& request) {
+Result<http::Response> list_metrics(const Api& api, const http::Request& request) {
   std::string text = "{\"metrics\":[";
   for (const store::Metric& metric : KEDGE_TRY(api.store.list_metrics(run_key(request)))) {
     const store::MetricSummary& summary = metric.summary;
@@ -135,10 +136,11 @@ Result<Response> list_metrics(const Api& api, const Request& request) {
     text += '}';
   }
   text += "]}";
-  return json_response(std::move(text));
+  return http::json_response(std::move(text));
 }
 
-Result<Response> read_history(const Api& api, const Request& request, const Input& input) {
+Result<http::Response> read_history(const Api& api, const http::Request& request,
+                                    const Input& input) {
   const auto format = parse_history_format(input.at("format").get<std::string>());
   HistoryRequest wanted{.run = run_key(request),
                         .keys = {},
@@ -158,7 +160,7 @@ Result<Response> read_history(const Api& api, const Request& request, const Inpu
       }
     }
   }
-  Response response;
+  http::Response response;
   response.headers.add("Content-Type", std::string(content_type_of(*format)));
   const bool is_parquet = *format == HistoryFormat::Parquet;
   if (is_parquet || *format == HistoryFormat::Csv) {
@@ -210,20 +212,20 @@ void add_series_routes(Routes& routes) {
     attempt: integer,
     replaced?: boolean,  // by a later attempt
   })");
-  routes.add(Method::Post, "/api/v1/series",
+  routes.add(http::Method::Post, "/api/v1/series",
              {.summary = "Curves of many runs, few points each: the least and greatest of every "
                          "bucket, or with points 0 every point; all together at most 2,000,000",
               .options = {.max_body_bytes = 8U << 20U, .is_scoped = true, .is_compressed = true},
               .body = "CurveRequest & {runs: RunRef[], keys: string[], attempt?: integer}",
               .answer = "{series: WireSeries[]}"},
              read_series);
-  routes.add(Method::Get, run + "/metrics",
+  routes.add(http::Method::Get, run + "/metrics",
              {.summary = "The curves a run has",
               .options = {.is_compressed = true},
               .answer = "{metrics: MetricFacts[]}"},
              list_metrics);
   routes.add(
-      Method::Get, run + "/history",
+      http::Method::Get, run + "/history",
       {.summary = "Every point of one curve, or of all",
        .query = R"({
                 key?: string,

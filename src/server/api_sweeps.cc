@@ -93,7 +93,7 @@ nlohmann::json to_json(const search::Estimate& estimate) {
 // What a call about one sweep needs.
 struct Asked {
   SweepHost& host;
-  const Request& request;
+  const http::Request& request;
   const Input& input;
   store::HostedSweep sweep;
 };
@@ -211,7 +211,7 @@ Result<nlohmann::json> tell(const Asked& asked) {
                   asked.input.at("agent").get_ref<const std::string&>(), asked.input});
 }
 
-Result<Response> put_sweep(const Api& api, const Request& request, const Input& input) {
+Result<http::Response> put_sweep(const Api& api, const http::Request& request, const Input& input) {
   store::HostedSweep sweep;
   sweep.project = request.parameter("project");
   sweep.name = request.parameter("id");
@@ -221,15 +221,15 @@ Result<Response> put_sweep(const Api& api, const Request& request, const Input& 
   sweep.display_name = facts.name;
   sweep = KEDGE_TRY(api.sweeps.put(sweep));
   api.audit(request, "sweep.put", fmt::format("{}/{}", sweep.project, sweep.name));
-  return json_response(dump(KEDGE_TRY(describe(api.sweeps, sweep))));
+  return http::json_response(dump(KEDGE_TRY(describe(api.sweeps, sweep))));
 }
 
-Result<Response> list_sweeps(SweepHost& host, store::HostedSweeps sweeps, const Request& request,
-                             const Input& input) {
+Result<http::Response> list_sweeps(SweepHost& host, store::HostedSweeps sweeps,
+                                   const http::Request& request, const Input& input) {
   const std::string project = KEDGE_TRY(project_of(request, input));
   nlohmann::json list = nlohmann::json::array();
   if (!request.caller.run.empty()) {  // a link to one run says nothing of the project around it
-    return json_response(dump({{"sweeps", std::move(list)}}));
+    return http::json_response(dump({{"sweeps", std::move(list)}}));
   }
   for (const store::HostedSweep& sweep :
        KEDGE_TRY(project.empty() ? sweeps.list() : sweeps.list(project))) {
@@ -239,7 +239,7 @@ Result<Response> list_sweeps(SweepHost& host, store::HostedSweeps sweeps, const 
       list.push_back(summarise(sweep, *plan, *trials));
     }
   }
-  return json_response(dump({{"sweeps", std::move(list)}}));
+  return http::json_response(dump({{"sweeps", std::move(list)}}));
 }
 
 void name_sweep_shapes(Routes& routes) {
@@ -307,21 +307,22 @@ class SweepRoutes {
  public:
   explicit SweepRoutes(Routes& routes) : routes_(routes), host_(routes.api().sweeps) {}
 
-  void add(Method method, const std::string& rest, Call call, Handling handling) {
-    call.options = {.role = method == Method::Get ? Role::View : Role::Write,
+  void add(http::Method method, const std::string& rest, Call call, Handling handling) {
+    call.options = {.role = method == http::Method::Get ? http::Role::View : http::Role::Write,
                     .max_body_bytes = kMaxSweepBytes};
     routes_.add(
         method, "/api/v1/sweeps/{project}/{id}" + rest, call,
-        [&host = host_, handling](const Request& request, const Input& input) -> Result<Response> {
+        [&host = host_, handling](const http::Request& request,
+                                  const Input& input) -> Result<http::Response> {
           const auto answer = KEDGE_TRY(handling(
               {host, request, input,
                KEDGE_TRY(host.load(request.parameter("project"), request.parameter("id")))}));
-          return json_response(dump(answer));
+          return http::json_response(dump(answer));
         });
   }
 
   void tell(const std::string& what, const Call& call, Handling handling) {
-    add(Method::Post, "/trials/{number}/" + what, call, handling);
+    add(http::Method::Post, "/trials/{number}/" + what, call, handling);
   }
 
  private:
@@ -331,7 +332,7 @@ class SweepRoutes {
 
 void add_agent_routes(SweepRoutes& sweep) {
   constexpr std::string_view kAgent = "{agent: string}";
-  sweep.add(Method::Post, "/claim",
+  sweep.add(http::Method::Post, "/claim",
             {.summary = "A trial for an agent",
              .body = R"({
                agent: string(1..),
@@ -345,12 +346,12 @@ void add_agent_routes(SweepRoutes& sweep) {
                open?: integer,  // trials that have not ended
              })"},
             claim);
-  sweep.add(Method::Post, "/known",
+  sweep.add(http::Method::Post, "/known",
             {.summary = "The result of the same values, code and data in another sweep",
              .body = "{values: {*: any}}",
              .answer = "{result: TrialResult | null}"},
             find_known);
-  sweep.add(Method::Post, "/trials",
+  sweep.add(http::Method::Post, "/trials",
             {.summary = "Add a trial that ended elsewhere",
              .body = R"({
                number: integer,
@@ -401,33 +402,33 @@ void add_agent_routes(SweepRoutes& sweep) {
 void add_sweep_routes(Routes& routes) {
   name_sweep_shapes(routes);
   const Api& api = routes.api();
-  routes.add(Method::Get, "/api/v1/sweeps",
+  routes.add(http::Method::Get, "/api/v1/sweeps",
              {.summary = "Sweeps, the newest first; all, or one project's",
               .options = {.is_scoped = true},
               .query = "{project?: string}",
               .answer = "{sweeps: SweepSummary[]}"},
-             [&api](const Request& request, const Input& input) {
+             [&api](const http::Request& request, const Input& input) {
                return list_sweeps(api.sweeps, store::HostedSweeps(api.store), request, input);
              });
-  routes.add(Method::Put, "/api/v1/sweeps/{project}/{id}",
+  routes.add(http::Method::Put, "/api/v1/sweeps/{project}/{id}",
              {.summary = "Make a sweep, or get the one that is there",
-              .options = {.role = Role::Write, .max_body_bytes = kMaxSweepBytes},
+              .options = {.role = http::Role::Write, .max_body_bytes = kMaxSweepBytes},
               .body = R"({
                 text: string,  // the sweep file, or a table
                 facts: {*: any},  // who made it of what
               })",
               .answer = "Sweep"},
-             [&api](const Request& request, const Input& input) {
+             [&api](const http::Request& request, const Input& input) {
                return put_sweep(api, request, input);
              });
   SweepRoutes sweep(routes);
-  sweep.add(Method::Get, "", {.summary = "A sweep: its file, state, axes", .answer = "Sweep"},
+  sweep.add(http::Method::Get, "", {.summary = "A sweep: its file, state, axes", .answer = "Sweep"},
             get_sweep);
   sweep.add(
-      Method::Get, "/control",
+      http::Method::Get, "/control",
       {.summary = "Whether trials are handed out", .answer = "{state: string, reason: string}"},
       get_control);
-  sweep.add(Method::Put, "/control",
+  sweep.add(http::Method::Put, "/control",
             {.summary = "Pause it, let it go on, stop or cancel it",
              .body = R"({
                state: 'running' | 'paused' | 'stopped' | 'cancelled',
@@ -435,9 +436,9 @@ void add_sweep_routes(Routes& routes) {
              })",
              .answer = "{state: string, reason: string}"},
             put_control);
-  sweep.add(Method::Get, "/trials",
+  sweep.add(http::Method::Get, "/trials",
             {.summary = "All trials in order", .answer = "{trials: Trial[]}"}, get_trials);
-  sweep.add(Method::Get, "/importance",
+  sweep.add(http::Method::Get, "/importance",
             {.summary = "Which parameters matter", .answer = "Importance"}, get_importance);
   add_agent_routes(sweep);
 }

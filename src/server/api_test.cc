@@ -7,8 +7,10 @@
 namespace kedge::server {
 namespace {
 
-class CountedPushes : public PushStream {
+class CountedPushes : public http::PushStream {
  public:
+  void finish() override {}
+
   bool push(std::shared_ptr<const std::string> text) override {
     const std::scoped_lock lock(mutex_);
     texts_.push_back(*text);

@@ -23,14 +23,14 @@ nlohmann::json render_grant(const Grant& grant) {
           {"run", grant.run},         {"expires_us", render_expiry(grant.expires_us)}};
 }
 
-Response session_response(const Request& request, const NewGrant& session) {
-  Response response = json_response(
+http::Response session_response(const http::Request& request, const NewGrant& session) {
+  http::Response response = http::json_response(
       dump({{"user", session.grant.user}, {"csrf_token", csrf_token_of(session.secret)}}));
   response.headers.add("Set-Cookie", set_session_cookie(request, session.secret));
   return response;
 }
 
-Result<Response> login(const Api& api, const Request& request, const Input& input) {
+Result<http::Response> login(const Api& api, const http::Request& request, const Input& input) {
   const std::string user = input.at("user");
   const std::string password = input.at("password");
   const auto key = find<std::string>(input, "key");
@@ -38,45 +38,45 @@ Result<Response> login(const Api& api, const Request& request, const Input& inpu
                                      : api.access.login(user, password, request.peer));
   if (!session) {
     api.audit(request, "login.refused", user.substr(0, 64), {{"peer", request.peer}});
-    return error_response(401, key ? "the key is wrong" : "the name or the password is wrong",
-                          "or it was tried too often");
+    return http::error_response(401, key ? "the key is wrong" : "the name or the password is wrong",
+                                "or it was tried too often");
   }
   return session_response(request, *session);
 }
 
 // Opens the page once, with what the caller may do.
-Result<Response> make_entry(const Api& api, const Request& request) {
+Result<http::Response> make_entry(const Api& api, const http::Request& request) {
   if (!api.access.needs_login()) {
     return fail(ErrorKind::Usage, "this server asks nobody to log in", "open its address");
   }
   if (request.caller.name.empty()) {
-    return error_response(403, "a share link opens the page as it is");
+    return http::error_response(403, "a share link opens the page as it is");
   }
   const std::string secret = api.access.make_entry(request.caller);
-  return json_response(dump({{"path", "/enter/" + secret}, {"expires_in_s", 600}}), 201);
+  return http::json_response(dump({{"path", "/enter/" + secret}, {"expires_in_s", 600}}), 201);
 }
 
-Result<Response> enter(const Api& api, const Request& request) {
+Result<http::Response> enter(const Api& api, const http::Request& request) {
   const auto session = KEDGE_TRY(api.access.enter(request.parameter("token")));
   if (!session) {
-    return error_response(401, "this link was used, or it is too old",
-                          "`kedge server link` makes another");
+    return http::error_response(401, "this link was used, or it is too old",
+                                "`kedge server link` makes another");
   }
-  Response response{.status = 303};
+  http::Response response{.status = 303};
   response.headers.add("Location", "/");
   response.headers.add("Cache-Control", "no-store");
   response.headers.add("Set-Cookie", set_session_cookie(request, session->secret));
   return response;
 }
 
-Result<Response> logout(const Api& api, const Request& request) {
+Result<http::Response> logout(const Api& api, const http::Request& request) {
   KEDGE_TRY(api.access.logout(request));
-  Response response{.status = 204};
+  http::Response response{.status = 204};
   response.headers.add("Set-Cookie", set_session_cookie(request, {}));
   return response;
 }
 
-Result<Response> me(const Api& api, const Request& request) {
+Result<http::Response> me(const Api& api, const http::Request& request) {
   nlohmann::json json = {{"user", request.caller.name},
                          {"role", name_of(request.caller.role)},
                          {"auth", api.access.needs_login()}};
@@ -87,51 +87,53 @@ Result<Response> me(const Api& api, const Request& request) {
     json["project"] = request.caller.project;
     json["shared"] = request.caller.name.empty();
   }
-  return json_response(dump(json));
+  return http::json_response(dump(json));
 }
 
-Result<Response> list_users(const Api& api, const Request&) {
+Result<http::Response> list_users(const Api& api, const http::Request&) {
   nlohmann::json list = nlohmann::json::array();
   for (const UserFacts& user : api.access.list_users()) {
     list.push_back(
         {{"name", user.name}, {"role", name_of(user.role)}, {"created_us", user.created_us}});
   }
-  return json_response(dump({{"users", std::move(list)}}));
+  return http::json_response(dump({{"users", std::move(list)}}));
 }
 
-Result<Response> put_user(const Api& api, const Request& request, const Input& input) {
+Result<http::Response> put_user(const Api& api, const http::Request& request, const Input& input) {
   const std::string& name = request.parameter("user");
-  const Role role = parse_role(input.at("role").get<std::string>()).value_or(Role::View);
+  const http::Role role =
+      parse_role(input.at("role").get<std::string>()).value_or(http::Role::View);
   KEDGE_TRY(api.access.put_user(name, role, find<std::string>(input, "password")));
   api.audit(request, "user.put", name, {{"role", name_of(role)}});
-  return json_response(dump({{"name", name}, {"role", name_of(role)}}));
+  return http::json_response(dump({{"name", name}, {"role", name_of(role)}}));
 }
 
-Result<Response> delete_user(const Api& api, const Request& request) {
+Result<http::Response> delete_user(const Api& api, const http::Request& request) {
   const std::string& name = request.parameter("user");
   if (name == request.caller.name) {
-    return error_response(409, "nobody can remove themselves");
+    return http::error_response(409, "nobody can remove themselves");
   }
   if (!KEDGE_TRY(api.access.remove_user(name))) {
     return fail(ErrorKind::NotFound, fmt::format("there is no user '{}'", name));
   }
   api.audit(request, "user.delete", name);
-  return Response{.status = 204};
+  return http::Response{.status = 204};
 }
 
-Result<Response> list_grants(const Api& api, const Request& request, GrantKind kind) {
+Result<http::Response> list_grants(const Api& api, const http::Request& request, GrantKind kind) {
   nlohmann::json list = nlohmann::json::array();
   for (const Grant& grant : api.access.list_grants(kind, request.caller)) {
     list.push_back(render_grant(grant));
   }
-  return json_response(dump({{kind == GrantKind::Token ? "tokens" : "shares", std::move(list)}}));
+  return http::json_response(
+      dump({{kind == GrantKind::Token ? "tokens" : "shares", std::move(list)}}));
 }
 
 // The highest of the scopes; the caller's own role where none is named.
-Result<Role> scope_of(const Input& input, Role most) {
-  Role role = input.contains("scopes") ? Role::View : most;
+Result<http::Role> scope_of(const Input& input, http::Role most) {
+  http::Role role = input.contains("scopes") ? http::Role::View : most;
   for (const std::string scope : input.value("scopes", Input::array())) {
-    role = std::max(role, parse_role(scope).value_or(Role::View));
+    role = std::max(role, parse_role(scope).value_or(http::Role::View));
   }
   if (role > most) {
     return fail(ErrorKind::Usage,
@@ -142,7 +144,7 @@ Result<Role> scope_of(const Input& input, Role most) {
 }
 
 // When it ends; never after what it is made with.
-Result<std::int64_t> expiry_of(const Api& api, const Caller& caller, const Input& input) {
+Result<std::int64_t> expiry_of(const Api& api, const http::Caller& caller, const Input& input) {
   const auto seconds = find<std::int64_t>(input, "expires_in_s");
   if (!seconds) {
     return caller.expires_us;
@@ -155,13 +157,14 @@ Result<std::int64_t> expiry_of(const Api& api, const Caller& caller, const Input
   return expires_us;
 }
 
-Result<Grant> grant_of(const Api& api, const Request& request, const Input& input, GrantKind kind) {
+Result<Grant> grant_of(const Api& api, const http::Request& request, const Input& input,
+                       GrantKind kind) {
   Grant grant{.kind = kind, .user = request.caller.name};
   grant.label = input.at("name");
   grant.project = input.at("project");
   grant.run = input.at("run");
   const bool is_share = kind == GrantKind::Share;
-  grant.role = is_share ? Role::View : KEDGE_TRY(scope_of(input, request.caller.role));
+  grant.role = is_share ? http::Role::View : KEDGE_TRY(scope_of(input, request.caller.role));
   if (is_share && grant.project.empty()) {
     return fail(ErrorKind::Usage, "a link needs a project");
   }
@@ -172,8 +175,8 @@ Result<Grant> grant_of(const Api& api, const Request& request, const Input& inpu
   return grant;
 }
 
-Result<Response> make_grant(const Api& api, const Request& request, const Input& input,
-                            GrantKind kind) {
+Result<http::Response> make_grant(const Api& api, const http::Request& request, const Input& input,
+                                  GrantKind kind) {
   const Grant grant = KEDGE_TRY(grant_of(api, request, input, kind));
   const bool is_share = kind == GrantKind::Share;
   const NewGrant made = KEDGE_TRY(api.access.make_grant(grant));
@@ -181,43 +184,43 @@ Result<Response> make_grant(const Api& api, const Request& request, const Input&
             {{"role", name_of(grant.role)}, {"project", grant.project}});
   nlohmann::json answer = render_grant(made.grant);
   answer["token"] = made.secret;
-  return json_response(dump(answer), 201);
+  return http::json_response(dump(answer), 201);
 }
 
-Result<Response> delete_grant(const Api& api, const Request& request, GrantKind kind) {
+Result<http::Response> delete_grant(const Api& api, const http::Request& request, GrantKind kind) {
   const std::string& id = request.parameter("grant");
   if (!KEDGE_TRY(api.access.remove_grant(kind, id, request.caller))) {
     return fail(ErrorKind::NotFound, fmt::format("there is no '{}' of yours", id));
   }
   api.audit(request, kind == GrantKind::Share ? "share.delete" : "token.delete", id);
-  return Response{.status = 204};
+  return http::Response{.status = 204};
 }
 
 void add_grant_routes(Routes& routes, GrantKind kind) {
   const Api& api = routes.api();
   const bool is_share = kind == GrantKind::Share;
   const std::string path = is_share ? "/api/v1/shares" : "/api/v1/tokens";
-  const RouteOptions maker = {.role = is_share ? Role::Write : Role::View};
-  routes.add(Method::Get, path,
+  const http::RouteOptions maker = {.role = is_share ? http::Role::Write : http::Role::View};
+  routes.add(http::Method::Get, path,
              {.summary = is_share ? "Your links; an admin's: everybody's"
                                   : "Your tokens; an admin's: everybody's",
               .answer = is_share ? "{shares: Grant[]}" : "{tokens: Grant[]}"},
-             [&api, kind](const Request& request, const Input&) {
+             [&api, kind](const http::Request& request, const Input&) {
                return list_grants(api, request, kind);
              });
-  routes.add(Method::Post, path,
+  routes.add(http::Method::Post, path,
              {.summary = is_share ? "Make a link; its secret is shown once"
                                   : "Make a token; its secret is shown once",
               .options = maker,
               .body = "NewGrant",
               .answer = "Grant & {token: string}",
               .statuses = {201}},
-             [&api, kind](const Request& request, const Input& input) {
+             [&api, kind](const http::Request& request, const Input& input) {
                return make_grant(api, request, input, kind);
              });
-  routes.add(Method::Delete, path + "/{grant}",
+  routes.add(http::Method::Delete, path + "/{grant}",
              {.summary = is_share ? "Remove a link" : "Remove a token", .options = maker},
-             [&api, kind](const Request& request, const Input&) {
+             [&api, kind](const http::Request& request, const Input&) {
                return delete_grant(api, request, kind);
              });
 }
@@ -257,8 +260,8 @@ void name_user_shapes(Routes& routes) {
 void add_user_routes(Routes& routes) {
   name_user_shapes(routes);
   const std::string user = "/api/v1/users/{user}";
-  const RouteOptions open = {.role = Role::None, .max_body_bytes = 4096};
-  routes.add(Method::Post, "/api/v1/login",
+  const http::RouteOptions open = {.role = http::Role::None, .max_body_bytes = 4096};
+  routes.add(http::Method::Post, "/api/v1/login",
              {.summary = "A session, as a cookie: for a user and a password, or for a key",
               .options = open,
               .body = R"({
@@ -268,9 +271,9 @@ void add_user_routes(Routes& routes) {
               })",
               .answer = "{user: string, csrf_token: string}"},
              login);
-  routes.add(Method::Post, "/api/v1/logout", {.summary = "End the session", .options = open},
+  routes.add(http::Method::Post, "/api/v1/logout", {.summary = "End the session", .options = open},
              logout);
-  routes.add(Method::Post, "/api/v1/entries",
+  routes.add(http::Method::Post, "/api/v1/entries",
              {.summary = "A link that opens the page once, within ten minutes, with what the "
                          "caller may do",
               .options = {.is_scoped = true},
@@ -280,24 +283,25 @@ void add_user_routes(Routes& routes) {
               })",
               .statuses = {201}},
              make_entry);
-  routes.add(Method::Get, "/enter/{token}",
+  routes.add(http::Method::Get, "/enter/{token}",
              {.summary = "The page, with a session, for a link of /api/v1/entries",
-              .options = {.role = Role::None},
+              .options = {.role = http::Role::None},
               .statuses = {303}},
              enter);
-  routes.add(Method::Get, "/api/v1/me",
+  routes.add(http::Method::Get, "/api/v1/me",
              {.summary = "Who the caller is", .options = {.is_scoped = true}, .answer = "Me"}, me);
-  routes.add(Method::Get, "/api/v1/users",
-             {.summary = "Users", .options = {.role = Role::Admin}, .answer = "{users: User[]}"},
-             list_users);
-  routes.add(Method::Put, user,
+  routes.add(
+      http::Method::Get, "/api/v1/users",
+      {.summary = "Users", .options = {.role = http::Role::Admin}, .answer = "{users: User[]}"},
+      list_users);
+  routes.add(http::Method::Put, user,
              {.summary = "Make or change a user",
-              .options = {.role = Role::Admin, .max_body_bytes = 4096},
+              .options = {.role = http::Role::Admin, .max_body_bytes = 4096},
               .body = "{role?: Role = \"view\", password?: string}",
               .answer = "{name: string, role: Role}"},
              put_user);
-  routes.add(Method::Delete, user,
-             {.summary = "Remove a user with all tokens", .options = {.role = Role::Admin}},
+  routes.add(http::Method::Delete, user,
+             {.summary = "Remove a user with all tokens", .options = {.role = http::Role::Admin}},
              delete_user);
   add_grant_routes(routes, GrantKind::Token);
   add_grant_routes(routes, GrantKind::Share);

@@ -12,29 +12,30 @@ nlohmann::json render_view(const store::View& view) {
   return {{"id", view.id}, {"name", view.name}, {"project", view.project}, {"view", view.view}};
 }
 
-Result<Response> list_views(const Api& api, const Request& request, const Input& input) {
+Result<http::Response> list_views(const Api& api, const http::Request& request,
+                                  const Input& input) {
   const std::string project = KEDGE_TRY(project_of(request, input));
   nlohmann::json list = nlohmann::json::array();
   if (!request.caller.run.empty()) {  // a link to one run says nothing of the project around it
-    return json_response(dump({{"views", std::move(list)}}));
+    return http::json_response(dump({{"views", std::move(list)}}));
   }
   for (const store::View& view : KEDGE_TRY(api.store.list_views(project))) {
     list.push_back(render_view(view));
   }
-  return json_response(dump({{"views", std::move(list)}}));
+  return http::json_response(dump({{"views", std::move(list)}}));
 }
 
-Result<Response> get_view(const Api& api, const Request& request) {
+Result<http::Response> get_view(const Api& api, const http::Request& request) {
   const auto view = KEDGE_TRY(api.store.find_view(request.parameter("view")));
   // As if it were not there: the refusal must not tell whose it is.
   if (!view || !request.caller.run.empty() || !check_project(request.caller, view->project)) {
     return fail(ErrorKind::NotFound,
                 fmt::format("there is no view '{}'", request.parameter("view")));
   }
-  return json_response(dump(render_view(*view)));
+  return http::json_response(dump(render_view(*view)));
 }
 
-Result<Response> put_view(const Api& api, const Request& request, const Input& input) {
+Result<http::Response> put_view(const Api& api, const http::Request& request, const Input& input) {
   store::View view;
   view.id = request.parameter("view");
   view.name = input.value("name", view.id);
@@ -42,19 +43,19 @@ Result<Response> put_view(const Api& api, const Request& request, const Input& i
   view.view = input.value("view", Input::object());
   KEDGE_TRY(api.store.put_view(view, api.now_us()));
   api.audit(request, "view.put", view.id, {{"name", view.name}});
-  return json_response(dump(render_view(view)));
+  return http::json_response(dump(render_view(view)));
 }
 
-Result<Response> delete_view(const Api& api, const Request& request) {
+Result<http::Response> delete_view(const Api& api, const http::Request& request) {
   if (!KEDGE_TRY(api.store.delete_view(request.parameter("view")))) {
     return fail(ErrorKind::NotFound,
                 fmt::format("there is no view '{}'", request.parameter("view")));
   }
   api.audit(request, "view.delete", request.parameter("view"));
-  return Response{.status = 204};
+  return http::Response{.status = 204};
 }
 
-Result<Response> list_audit(const Api& api, const Request&, const Input& input) {
+Result<http::Response> list_audit(const Api& api, const http::Request&, const Input& input) {
   nlohmann::json list = nlohmann::json::array();
   for (const store::AuditLine& line : KEDGE_TRY(api.store.list_audit(input.at("limit")))) {
     list.push_back({{"time_us", line.time_us},
@@ -63,7 +64,7 @@ Result<Response> list_audit(const Api& api, const Request&, const Input& input) 
                     {"target", line.target},
                     {"detail", line.detail}});
   }
-  return json_response(dump({{"audit", std::move(list)}}));
+  return http::json_response(dump({{"audit", std::move(list)}}));
 }
 
 }  // namespace
@@ -83,18 +84,18 @@ void add_view_routes(Routes& routes) {
     target: string,
     detail: {*: any},
   })");
-  routes.add(Method::Get, "/api/v1/views",
+  routes.add(http::Method::Get, "/api/v1/views",
              {.summary = "Saved views",
               .options = {.is_scoped = true},
               .query = "{project?: string}",
               .answer = "{views: SavedView[]}"},
              list_views);
-  routes.add(Method::Get, view,
+  routes.add(http::Method::Get, view,
              {.summary = "A view", .options = {.is_scoped = true}, .answer = "SavedView"},
              get_view);
-  routes.add(Method::Put, view,
+  routes.add(http::Method::Put, view,
              {.summary = "Save a view",
-              .options = {.role = Role::Write},
+              .options = {.role = http::Role::Write},
               .body = R"({
                 id?: string,  // the address says it
                 name?: string,
@@ -103,11 +104,11 @@ void add_view_routes(Routes& routes) {
               })",
               .answer = "SavedView"},
              put_view);
-  routes.add(Method::Delete, view, {.summary = "Remove a view", .options = {.role = Role::Write}},
-             delete_view);
-  routes.add(Method::Get, "/api/v1/audit",
+  routes.add(http::Method::Delete, view,
+             {.summary = "Remove a view", .options = {.role = http::Role::Write}}, delete_view);
+  routes.add(http::Method::Get, "/api/v1/audit",
              {.summary = "Who did what, newest first",
-              .options = {.role = Role::Admin},
+              .options = {.role = http::Role::Admin},
               .query = "{limit?: integer(0..10000) = 100}",
               .answer = "{audit: AuditLine[]}"},
              list_audit);

@@ -71,7 +71,8 @@ void EventHub::note(std::span<const store::Change> changes) {
   changed_.notify_all();
 }
 
-std::shared_ptr<void> EventHub::subscribe(EventFilter filter, std::shared_ptr<PushStream> stream) {
+std::shared_ptr<void> EventHub::subscribe(EventFilter filter,
+                                          std::shared_ptr<http::PushStream> stream) {
   auto subscriber = std::make_shared<Subscriber>(std::move(filter), std::move(stream));
   const std::scoped_lock lock(mutex_);
   std::erase_if(subscribers_, [](const auto& known) { return known.expired(); });

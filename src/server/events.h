@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "server/http.h"
+#include "http/http.h"
 #include "store/store.h"
 
 namespace kedge::server {
@@ -34,7 +34,7 @@ class EventHub {
   void note(std::span<const store::Change> changes);
 
   // Until the returned object is gone, or the reader is too slow.
-  std::shared_ptr<void> subscribe(EventFilter filter, std::shared_ptr<PushStream> stream);
+  std::shared_ptr<void> subscribe(EventFilter filter, std::shared_ptr<http::PushStream> stream);
 
   std::size_t subscriber_count() const;
 
@@ -43,7 +43,7 @@ class EventHub {
 
   struct Subscriber {
     EventFilter filter;
-    std::shared_ptr<PushStream> stream;
+    std::shared_ptr<http::PushStream> stream;
   };
 
   void run();

@@ -13,9 +13,9 @@
 
 #include "core/file.h"
 #include "core/scratch_folder.h"
+#include "http/http.h"
 #include "server/access.h"
 #include "server/api.h"
-#include "server/http.h"
 #include "server/sweep_host.h"
 
 namespace kedge::server {
@@ -29,9 +29,9 @@ nlohmann::json read_fixture(const std::string& name) {
   return nlohmann::json::parse(read_file(kFolder / (name + ".json")).value_or("null"));
 }
 
-Method method_named(std::string_view name) {
-  for (const Method method :
-       {Method::Get, Method::Post, Method::Put, Method::Patch, Method::Delete}) {
+http::Method method_named(std::string_view name) {
+  for (const http::Method method : {http::Method::Get, http::Method::Post, http::Method::Put,
+                                    http::Method::Patch, http::Method::Delete}) {
     if (name_of(method) == name) {
       return method;
     }
@@ -56,14 +56,14 @@ class TestServer {
   std::string answer(const nlohmann::json& asked) {
     const auto method = asked.at("method").get<std::string>();
     const auto path = asked.at("path").get<std::string>();
-    const auto target = parse_target("/api/v1/" + path);
-    Request request;
+    const auto target = http::parse_target("/api/v1/" + path);
+    http::Request request;
     request.method = method_named(method);
     request.peer = "127.0.0.1";
     request.headers.add("host", "127.0.0.1");
     request.query = target->query;
     request.body = asked.contains("body") ? asked["body"].dump() : "";
-    const RouteMatch match = router_.find(request.method, target->segments);
+    const http::RouteMatch match = router_.find(request.method, target->segments);
     if (match.route == nullptr) {
       return "no such route";
     }
@@ -85,7 +85,7 @@ class TestServer {
   EventHub events_;
   SweepHost sweeps_{*store_, [] { return kNow; }};
   Api api_;
-  Router router_;
+  http::Router router_;
 };
 
 TEST(Fixtures, are_what_the_server_answers) {

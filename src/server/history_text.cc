@@ -184,7 +184,7 @@ std::string_view content_type_of(HistoryFormat format) {
   return "text/csv; charset=utf-8";
 }
 
-BodyProducer make_history_producer(const store::Store& store, HistoryRequest request) {
+http::BodyProducer make_history_producer(const store::Store& store, HistoryRequest request) {
   auto writer = std::make_shared<HistoryWriter>(store, std::move(request));
   return [writer](std::string& chunk) { return writer->write(chunk); };
 }

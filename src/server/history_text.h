@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "server/http.h"
+#include "http/http.h"
 #include "store/store.h"
 
 namespace kedge::server {
@@ -28,6 +28,6 @@ struct HistoryRequest {
 
 // {"points": [{"key", "step", "value", "time_us", "attempt"}]}, the same objects line by line, CSV
 // with a head, or Parquet. Replaced points have "replaced": true.
-BodyProducer make_history_producer(const store::Store& store, HistoryRequest request);
+http::BodyProducer make_history_producer(const store::Store& store, HistoryRequest request);
 
 }  // namespace kedge::server

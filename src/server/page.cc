@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "core/url.h"
+#include "http/decompress.h"
 #include "server/embedded.h"
-#include "server/internal/decompress.h"
 
 namespace kedge::server {
 namespace {
@@ -31,7 +31,7 @@ const EmbeddedFile* find_file(std::string_view path) {
 
 // "/lab/mnist/runs/a?x=1" becomes "../../../#/at/lab/mnist/runs/a?x=1": what is behind '#' is the
 // page's to read. Relative, so that it holds behind a proxy that puts the server under a path.
-Response redirect_to_page(const Request& request) {
+http::Response redirect_to_page(const http::Request& request) {
   std::string up = "./";
   std::string place;
   std::string_view rest = std::string_view(request.path).substr(1);
@@ -47,7 +47,7 @@ Response redirect_to_page(const Request& request) {
     place += fmt::format("{}{}={}", separator, encode_url_part(name), encode_url_part(value));
     separator = '&';
   }
-  Response response;
+  http::Response response;
   response.status = 302;
   response.headers.add("Location", fmt::format("{}#/at{}", up, place));
   return response;
@@ -55,21 +55,21 @@ Response redirect_to_page(const Request& request) {
 
 }  // namespace
 
-Result<Response> page_response(const Request& request) {
+Result<http::Response> page_response(const http::Request& request) {
   const std::string_view path = std::string_view(request.path).substr(1);
   if (path.starts_with("api/")) {
-    return error_response(404, "there is nothing at this address",
-                          "GET /api/v1/openapi.json lists what there is");
+    return http::error_response(404, "there is nothing at this address",
+                                "GET /api/v1/openapi.json lists what there is");
   }
   const EmbeddedFile* file = find_file(path.empty() ? "index.html" : path);
   const bool is_asset = file != nullptr && path.starts_with("assets/");
   if (file == nullptr && !path.empty() && !path.starts_with("assets/")) {
     return redirect_to_page(request);
   }
-  Response response;
+  http::Response response;
   if (file == nullptr) {
     if (!page_files().empty()) {
-      return error_response(404, fmt::format("the page has no file '{}'", path));
+      return http::error_response(404, fmt::format("the page has no file '{}'", path));
     }
     response.headers.add("Content-Type", "text/html; charset=utf-8");
     response.body = kNoPage;
@@ -79,11 +79,11 @@ Result<Response> page_response(const Request& request) {
   response.headers.add("Cache-Control",
                        is_asset ? "public, max-age=31536000, immutable" : "no-cache");
   response.headers.add("Vary", "Accept-Encoding");
-  if (is_not_modified(request, file->etag)) {
+  if (http::is_not_modified(request, file->etag)) {
     response.status = 304;
     return response;
   }
-  response.headers.add("Content-Type", std::string(content_type_of(file->path)));
+  response.headers.add("Content-Type", std::string(http::content_type_of(file->path)));
   response.headers.add("Content-Security-Policy", std::string(kPolicy));
   response.headers.add("Referrer-Policy", "same-origin");
   const auto accepted = request.headers.find("accept-encoding").value_or("");
@@ -93,7 +93,7 @@ Result<Response> page_response(const Request& request) {
     return response;
   }
   constexpr std::uint64_t kMaxBytes = 64U << 20U;
-  auto plain = decompress(std::string(file->gzip), "gzip", kMaxBytes);
+  auto plain = http::decompress(std::string(file->gzip), "gzip", kMaxBytes);
   KEDGE_CHECK(std::holds_alternative<std::string>(plain), "our own files are whole");
   response.body = std::move(std::get<std::string>(plain));
   return response;

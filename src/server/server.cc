@@ -69,7 +69,7 @@ class Repeater {
 // Whether the files of a certificate are others than before: those who renew it need tell nobody.
 class CertificateWatch {
  public:
-  explicit CertificateWatch(std::optional<TlsFiles> files)
+  explicit CertificateWatch(std::optional<http::TlsFiles> files)
       : files_(std::move(files)), seen_(look()) {}
 
   bool has_changed() {
@@ -94,11 +94,11 @@ class CertificateWatch {
             facts.st_mtim.tv_sec * 1'000'000'000 + facts.st_mtim.tv_nsec};
   }
 
-  std::optional<TlsFiles> files_;
+  std::optional<http::TlsFiles> files_;
   std::array<Marks, 2> seen_;
 };
 
-void reload_certificate(Listener& listener) {
+void reload_certificate(http::Listener& listener) {
   if (const auto loaded = listener.reload_tls(); !loaded) {
     warn("the old certificate stays: {}", loaded.error().message);
   }
@@ -133,11 +133,11 @@ Result<std::optional<Path>> make_first_user(store::Store& store, Access& access,
   }
   const auto password =
       options.admin_password.empty() ? std::nullopt : std::optional(options.admin_password);
-  KEDGE_TRY(access.put_user("admin", Role::Admin, password));
+  KEDGE_TRY(access.put_user("admin", http::Role::Admin, password));
   KEDGE_TRY(store.add_audit(
       {.time_us = now_us(), .who = "kedge server", .what = "user.put", .target = "admin"}));
   const NewGrant token =
-      KEDGE_TRY(access.make_grant({.user = "admin", .label = "first", .role = Role::Admin}));
+      KEDGE_TRY(access.make_grant({.user = "admin", .label = "first", .role = http::Role::Admin}));
   Path file = options.data / "admin-token";
   KEDGE_TRY(write_private_file(file, token.secret + "\n"));
   return file;
@@ -198,9 +198,9 @@ struct Server::Parts {
   EventHub events;
   std::unique_ptr<SweepHost> sweeps;
   std::unique_ptr<Api> api;
-  Router router;
-  std::unique_ptr<AccessLog> access_log;
-  std::unique_ptr<Listener> listener;
+  http::Router router;
+  std::unique_ptr<http::AccessLog> access_log;
+  std::unique_ptr<http::Listener> listener;
   std::unique_ptr<Repeater> checks;
   std::unique_ptr<RunWatch> watch;
   std::optional<Path> admin_token_file;
@@ -219,7 +219,7 @@ Result<std::unique_ptr<Server>> Server::start(const ServerOptions& options) {
   auto parts = std::make_unique<Parts>();
   const std::string address = options.db.empty() ? options.data.string() : options.db;
   parts->store = KEDGE_TRY(store::Store::open(address, now_us()));
-  ListenOptions listen = options.listen;
+  http::ListenOptions listen = options.listen;
   listen.spool_folder = KEDGE_TRY(make_spool_folder(options.data));
   const std::string blobs =
       options.blobs.empty() ? (options.data / "blobs").string() : options.blobs;
@@ -244,21 +244,23 @@ Result<std::unique_ptr<Server>> Server::start(const ServerOptions& options) {
     add_routes(parts->router, *parts->api);
   }
   parts->router.set_fallback(page_response);
+  parts->router.set_unknown({.hint = "GET /api/v1/openapi.json lists what there is"});
   if (!options.access_log.empty()) {
-    parts->access_log = KEDGE_TRY(AccessLog::open(options.access_log));
+    parts->access_log = KEDGE_TRY(http::AccessLog::open(options.access_log));
     listen.access_log = parts->access_log.get();
   }
   listen.begin_turn = [&store = *parts->store] { return store.begin_turn(); };
   listen.on_address = [parts = parts.get()](const std::string& address) {
     parts->owner_key_file = publish_key(parts->owner, address);
   };
-  parts->listener = KEDGE_TRY(Listener::start(
+  parts->listener = KEDGE_TRY(http::Listener::start(
       parts->router,
       {.check = [&access = *parts->access](
-                    Request& request, const Route* route) { return access.check(request, route); },
+                    http::Request& request,
+                    const http::Route* route) { return access.check(request, route); },
        .is_slow = [&access = *parts->access](
-                      const Request& request,
-                      const Route* route) { return access.is_slow(request, route); }},
+                      const http::Request& request,
+                      const http::Route* route) { return access.is_slow(request, route); }},
       listen));
   parts->checks = std::make_unique<Repeater>(
       kCheckInterval,
@@ -300,7 +302,7 @@ const std::optional<Path>& Server::owner_key_file() const {
 std::string Server::make_owner_link() {
   return fmt::format(
       "{}/enter/{}", address(),
-      parts_->access->make_entry({.name = parts_->owner->name, .role = Role::Admin}));
+      parts_->access->make_entry({.name = parts_->owner->name, .role = http::Role::Admin}));
 }
 
 void Server::reload() {

@@ -11,9 +11,9 @@
 
 #include "core/file.h"
 #include "core/result.h"
+#include "http/http.h"
+#include "http/listener.h"
 #include "server/access.h"
-#include "server/http.h"
-#include "server/listener.h"
 
 namespace kedge::server {
 
@@ -34,7 +34,7 @@ struct ServerOptions {
   // Stay free on the disks of uploads and blobs; nothing: 5 % of the disk, at most 1 GiB.
   std::optional<std::uint64_t> disk_reserve = {};
   std::uint64_t project_quota = 0;  // bytes of files that one project may hold; 0: any
-  ListenOptions listen = {};
+  http::ListenOptions listen = {};
   Path access_log = {};  // a file for a line a request; empty: none
   Auth auth = Auth::Owner;
   std::vector<std::string> hosts = {};  // AccessOptions::hosts
@@ -45,7 +45,7 @@ struct ServerOptions {
   // tool's clients have a time of their own; nothing: for ever.
   std::map<std::string, std::optional<std::int64_t>> silences_us = {};
   // Other tools' languages: each adds its routes.
-  std::vector<std::function<void(Router&, const Api&)>> dialects = {};
+  std::vector<std::function<void(http::Router&, const Api&)>> dialects = {};
 };
 
 class Server {

@@ -41,8 +41,8 @@ void add_end_id(LanguageModel& model, std::int64_t id) {
   }
 }
 
-// What generation_config.json, tokenizer_config.json and chat_template.jinja add to config.json.
-Result<void> read_folder(const Path& folder, LanguageModel& model) {
+// What generation_config.json adds to config.json.
+Result<void> read_end_ids(const Path& folder, LanguageModel& model) {
   std::error_code ignored;
   if (std::filesystem::exists(folder / "generation_config.json", ignored)) {
     const json generation = KEDGE_TRY(read_json(folder / "generation_config.json"));
@@ -53,29 +53,13 @@ Result<void> read_folder(const Path& folder, LanguageModel& model) {
       }
     }
   }
-  if (std::filesystem::exists(folder / "tokenizer_config.json", ignored)) {
-    const json facts = KEDGE_TRY(read_json(folder / "tokenizer_config.json"));
-    if (facts.contains("chat_template") && facts["chat_template"].is_string()) {
-      model.chat_template = facts["chat_template"].get<std::string>();
-    }
-  }
-  if (std::filesystem::exists(folder / "chat_template.jinja", ignored)) {
-    model.chat_template = KEDGE_TRY(read_file(folder / "chat_template.jinja"));
-  }
-  if (!model.tokenizer && std::filesystem::exists(folder / "tokenizer.json", ignored)) {
-    model.tokenizer = KEDGE_TRY(data::Tokenizer::load(folder));
-  }
   return {};
 }
 
-Result<void> read_gguf(const Path& path, LanguageModel& model) {
+Result<data::Tokenizer> load_gguf_tokenizer(const Path& path) {
   const auto file = KEDGE_TRY(checkpoint::open_gguf(path));
-  model.chat_template = file->facts().value("tokenizer.chat_template", "");
-  if (!model.tokenizer) {
-    const std::string text = KEDGE_TRY(data::tokenizer_json_of_gguf(file->facts(), path.string()));
-    model.tokenizer = KEDGE_TRY(data::Tokenizer::parse(text));
-  }
-  return {};
+  return data::Tokenizer::parse(
+      KEDGE_TRY(data::tokenizer_json_of_gguf(file->facts(), path.string())));
 }
 
 // The files beside the weights of a pretrained model.
@@ -84,7 +68,16 @@ Result<void> read_companions(const Path& path, LanguageModel& model) {
   for (const std::int64_t id : shape.end_ids) {
     add_end_id(model, id);
   }
-  return std::filesystem::is_directory(path) ? read_folder(path, model) : read_gguf(path, model);
+  const bool is_folder = std::filesystem::is_directory(path);
+  if (is_folder) {
+    KEDGE_TRY(read_end_ids(path, model));
+  }
+  if (!model.tokenizer && (!is_folder || std::filesystem::exists(path / "tokenizer.json"))) {
+    model.tokenizer =
+        KEDGE_TRY(is_folder ? data::Tokenizer::load(path) : load_gguf_tokenizer(path));
+    model.texts = path;
+  }
+  return {};
 }
 
 // On a GPU in bfloat16, weights too, unless the user says otherwise.
@@ -156,6 +149,7 @@ Result<LanguageModel> open_language_model(const LanguageModelOptions& options) {
   model.path = options.model;
   if (!options.tokenizer.empty()) {
     model.tokenizer = KEDGE_TRY(data::Tokenizer::load(options.tokenizer));
+    model.texts = options.tokenizer;
   }
   KEDGE_TRY(nn::is_pretrained(options.model) ? open_pretrained(options, model)
                                              : open_trained(options, model));
@@ -193,11 +187,19 @@ Result<std::vector<std::int64_t>> encode_text(const LanguageModel& model, std::s
     }
     return ids;
   }
-  data::TokenEncoder encoder(*model.tokenizer,
-                             {.special_tokens = special_tokens, .add_around = add_around});
-  std::vector<data::TokenId> encoded;
-  encoder.encode(text, encoded);
+  const auto encode = [&](std::string_view part, bool around) {
+    data::TokenEncoder encoder(*model.tokenizer,
+                               {.special_tokens = special_tokens, .add_around = around});
+    std::vector<data::TokenId> encoded;
+    encoder.encode(part, encoded);
+    return encoded;
+  };
+  const auto encoded = encode(text, add_around);
   ids.assign(encoded.begin(), encoded.end());
+  const auto around = add_around ? encode("", true) : std::vector<data::TokenId>();
+  if (!around.empty() && ids.size() > 1 && ids[0] == around[0] && ids[1] == around[0]) {
+    ids.erase(ids.begin());
+  }
   return ids;
 }
 

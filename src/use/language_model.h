@@ -30,7 +30,7 @@ struct LanguageModel {
   std::unique_ptr<nn::Decoder> recomputing;
   std::int64_t vocab = 0;
   std::optional<data::Tokenizer> tokenizer;  // none: ids are bytes
-  std::string chat_template;                 // empty: the model has none
+  Path texts;                                // what says how it writes and chats; may be empty
   std::vector<std::int64_t> end_ids;         // tokens that end a text
   Path path;
 };
@@ -38,7 +38,8 @@ struct LanguageModel {
 // Usage: it is no language model, or one that kedge does not know; its tokenizer is not to be had.
 Result<LanguageModel> open_language_model(const LanguageModelOptions& options);
 
-// Bytes stand for themselves where there is no tokenizer.
+// Bytes stand for themselves where there is no tokenizer. A token that begins every text is there
+// once, also where the text begins with it.
 Result<std::vector<std::int64_t>> encode_text(const LanguageModel& model, std::string_view text,
                                               bool special_tokens, bool add_around);
 

@@ -174,7 +174,7 @@ void declare_version_file(graphql::Schema& schema) {
       .leaf("sizeBytes", [](const VersionFile& file) { return file.file.size; })
       .leaf("storagePath", [](const VersionFile& file) { return file.file.path; })
       .leaf("mimetype",
-            [](const VersionFile& file) { return server::content_type_of(file.file.path); })
+            [](const VersionFile& file) { return http::content_type_of(file.file.path); })
       .leaf("updatedAt", [](const VersionFile&) { return json(); })
       .leaf("digest", &VersionFile::md5)
       .leaf("md5", &VersionFile::md5)

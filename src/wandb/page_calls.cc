@@ -18,7 +18,7 @@ namespace kedge::wandb {
 
 using nlohmann::json;
 
-Result<server::Response> list_panels(const Call& call) {
+Result<http::Response> list_panels(const Call& call) {
   const store::RunKey key{call.request.parameter("project"), call.request.parameter("run")};
   KEDGE_TRY(call.check(key.project, key.id));
   const RunNode run(call, key, call.viewer());
@@ -26,7 +26,7 @@ Result<server::Response> list_panels(const Call& call) {
   const json config = KEDGE_TRY(run.document(kConfigDocument));
   const json::json_pointer place("/_wandb/value/visualize");
   const json panels = config.contains(place) ? config[place] : json();
-  return server::json_response(
+  return http::json_response(
       server::dump({{"panels", panels.is_object() ? panels : json::object()}}));
 }
 
@@ -55,7 +55,7 @@ Result<std::optional<store::ArtifactVersion>> find_version_at(const Call& call,
 }
 
 Result<std::optional<store::ArtifactVersion>> find_named_version(const Call& call) {
-  const server::Request& request = call.request;
+  const http::Request& request = call.request;
   const auto draft = KEDGE_TRY(drafts_of(call).find_client(request.parameter("client")));
   if (draft && draft->version) {
     return KEDGE_TRY(
@@ -67,15 +67,15 @@ Result<std::optional<store::ArtifactVersion>> find_named_version(const Call& cal
 
 }  // namespace
 
-Result<server::Response> find_client_artifact(const Call& call) {
+Result<http::Response> find_client_artifact(const Call& call) {
   const auto version = KEDGE_TRY(find_named_version(call));
   if (!version || !call.check(version->project)) {
     return fail(ErrorKind::NotFound, fmt::format("no version of an artifact is known as '{}'",
                                                  call.request.parameter("client")));
   }
-  return server::json_response(server::dump({{"project", version->project},
-                                             {"name", version->name},
-                                             {"version", fmt::format("v{}", version->version)}}));
+  return http::json_response(server::dump({{"project", version->project},
+                                           {"name", version->name},
+                                           {"version", fmt::format("v{}", version->version)}}));
 }
 
 }  // namespace kedge::wandb

@@ -66,7 +66,7 @@ void declare_projects(graphql::Schema& schema) {
       .leaf("isBenchmark", [](const ProjectNode&) { return false; })
       .leaf("readOnly",
             [](const ProjectNode& project) {
-              return project.call->request.caller.role < server::Role::Write;
+              return project.call->request.caller.role < http::Role::Write;
             })
       .leaf("description", [](const ProjectNode&) { return ""; })
       .leaf("access", [](const ProjectNode&) { return json(); })

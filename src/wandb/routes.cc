@@ -23,10 +23,10 @@
 namespace kedge::wandb {
 namespace {
 
+using http::Method;
+using http::Request;
+using http::Response;
 using nlohmann::json;
-using server::Method;
-using server::Request;
-using server::Response;
 
 // `wandb verify` sends 10 MB; history comes in pieces of at most 10 MiB.
 constexpr std::uint64_t kMaxBody = 64ULL << 20U;
@@ -58,11 +58,11 @@ struct Dialect {
 };
 
 // Clients look for errors[0].message, and try again for ever what is answered with 5xx.
-Response render_refusal(int status, const server::Refusal& refusal) {
+Response render_refusal(int status, const http::Refusal& refusal) {
   const std::string message =
       refusal.hint.empty() ? refusal.message : refusal.message + "; " + refusal.hint;
   const json body = {{"errors", json::array({{{"message", message}}})}, {"error", message}};
-  return server::json_response(body.dump(-1, ' ', false, json::error_handler_t::replace), status);
+  return http::json_response(body.dump(-1, ' ', false, json::error_handler_t::replace), status);
 }
 
 Result<Response> answer_graphql(const Dialect& dialect, const Request& request) {
@@ -74,7 +74,7 @@ Result<Response> answer_graphql(const Dialect& dialect, const Request& request) 
     }
   }
   const graphql::Operation& operation = question.operation();
-  if (operation.is_mutation && request.caller.role < server::Role::Write) {
+  if (operation.is_mutation && request.caller.role < http::Role::Write) {
     return render_refusal(403, {"this key may read, and change nothing", ""});
   }
   const Call call{dialect.api, dialect.links, request};
@@ -88,13 +88,13 @@ Result<Response> answer_graphql(const Dialect& dialect, const Request& request) 
     return std::unexpected(std::move(data).error());
   }
   const json answer = {{"data", std::move(*data)}};
-  return server::json_response(answer.dump(-1, ' ', false, json::error_handler_t::replace));
+  return http::json_response(answer.dump(-1, ' ', false, json::error_handler_t::replace));
 }
 
 using Answer = Result<Response> (*)(const Call& call);
 
-void add(server::Router& router, const std::shared_ptr<const Dialect>& dialect, Method method,
-         std::string pattern, server::RouteOptions options, Answer answer) {
+void add(http::Router& router, const std::shared_ptr<const Dialect>& dialect, Method method,
+         std::string pattern, http::RouteOptions options, Answer answer) {
   options.refuse = render_refusal;
   router.add(method, std::move(pattern), options, [dialect, answer](const Request& request) {
     return answer({dialect->api, dialect->links, request});
@@ -103,7 +103,7 @@ void add(server::Router& router, const std::shared_ptr<const Dialect>& dialect, 
 
 }  // namespace
 
-void add_routes(server::Router& router, const server::Api& api, OtherDialect other) {
+void add_routes(http::Router& router, const server::Api& api, OtherDialect other) {
   auto links = Links::open(api.store);
   if (!links) {
     warn("wandb: {}: its clients are not answered", links.error().message);
@@ -111,26 +111,23 @@ void add_routes(server::Router& router, const server::Api& api, OtherDialect oth
   }
   const auto dialect = std::make_shared<const Dialect>(api, std::move(*links), std::move(other));
   router.add(Method::Post, "/graphql",
-             {.role = server::Role::View,
+             {.role = http::Role::View,
               .max_body_bytes = kMaxBody,
               .is_scoped = true,
               .refuse = render_refusal},
              [dialect](const Request& request) { return answer_graphql(*dialect, request); });
   add(router, dialect, Method::Post, "/files/{entity}/{project}/{run}/file_stream",
-      {.role = server::Role::Write, .max_body_bytes = kMaxBody}, take_stream);
+      {.role = http::Role::Write, .max_body_bytes = kMaxBody}, take_stream);
   add(router, dialect, Method::Put, "/wandb/bytes/{token}/{name}",
-      {.role = server::Role::None,
-       .max_body_bytes = kMaxFile,
-       .is_scoped = true,
-       .is_spooled = true},
+      {.role = http::Role::None, .max_body_bytes = kMaxFile, .is_scoped = true, .is_spooled = true},
       put_signed);
   add(router, dialect, Method::Get, "/wandb/bytes/{token}/{name}",
-      {.role = server::Role::None, .is_scoped = true}, get_signed);
+      {.role = http::Role::None, .is_scoped = true}, get_signed);
   // Where clients look for an artifact's file when its signed address failed.
   add(router, dialect, Method::Get,
       "/artifactsV2/{region}/{entity}/{project}/{collection}/{birth}/{digest}/{name}", {},
       get_by_digest);
-  const server::RouteOptions read = {.role = server::Role::View, .is_scoped = true};
+  const http::RouteOptions read = {.role = http::Role::View, .is_scoped = true};
   add(router, dialect, Method::Get, "/wandb/panels/{project}/{run}", read, list_panels);
   add(router, dialect, Method::Get, "/wandb/artifacts/{client}", read, find_client_artifact);
 }

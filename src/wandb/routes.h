@@ -10,20 +10,20 @@
 #include <optional>
 
 #include "graphql/execute.h"
+#include "http/http.h"
 #include "server/api.h"
-#include "server/http.h"
 
 namespace kedge::wandb {
 
 // Answers the GraphQL documents of another dialect that has the address /graphql too, and nothing
 // for all others.
-using OtherDialect = std::function<std::optional<server::Response>(
-    const server::Request& request, const graphql::Question& question)>;
+using OtherDialect = std::function<std::optional<http::Response>(
+    const http::Request& request, const graphql::Question& question)>;
 
 // Clients give a sign of life every 30 seconds.
 inline constexpr std::int64_t kSilence_us = 300'000'000;
 
 // `api` must outlive the router.
-void add_routes(server::Router& router, const server::Api& api, OtherDialect other = {});
+void add_routes(http::Router& router, const server::Api& api, OtherDialect other = {});
 
 }  // namespace kedge::wandb

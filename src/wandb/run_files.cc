@@ -172,8 +172,7 @@ void declare_run_file(graphql::Schema& schema) {
       .leaf("uploadUrl",
             [](const FileNode& node) { return run_upload_url(node.run, node.file.path); })
       .leaf("sizeBytes", [](const FileNode& node) { return node.file.size; })
-      .leaf("mimetype",
-            [](const FileNode& node) { return server::content_type_of(node.file.path); })
+      .leaf("mimetype", [](const FileNode& node) { return http::content_type_of(node.file.path); })
       .leaf("updatedAt",
             [](const FileNode& node) -> Result<json> {
               return json(render_time(KEDGE_TRY(node.run.facts())->heartbeat_us));

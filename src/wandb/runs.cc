@@ -103,7 +103,7 @@ void declare_facts(graphql::Schema& schema) {
       .leaf("updatedAt",
             fact([](const store::RunFacts& facts) { return render_time(facts.heartbeat_us); }))
       .leaf("readOnly",
-            [](const RunNode& run) { return run.call().request.caller.role < server::Role::Write; })
+            [](const RunNode& run) { return run.call().request.caller.role < http::Role::Write; })
       .object("user", "User",
               [](const RunNode& run) -> Result<Value> {
                 const std::string& user = KEDGE_TRY(run.facts())->user;

@@ -55,10 +55,9 @@ void declare_user(graphql::Schema& schema) {
       .leaf("name", &UserNode::name)
       .leaf("username", &UserNode::name)
       .leaf("email", [](const UserNode&) { return ""; })
-      .leaf("admin",
-            [](const UserNode& user) {
-              return user.call->request.caller.role == server::Role::Admin;
-            })
+      .leaf(
+          "admin",
+          [](const UserNode& user) { return user.call->request.caller.role == http::Role::Admin; })
       .leaf("flags", [](const UserNode&) { return R"({"code_saving_enabled": true})"; })
       .leaf("entity", &UserNode::name)
       .leaf("deletedAt", [](const UserNode&) { return json(); })

@@ -13,14 +13,14 @@
 #include "core/hex.h"
 #include "core/result.h"
 #include "core/utf8.h"
+#include "http/decompress.h"
+#include "http/http.h"
 #include "input_file.h"
-#include "server/http.h"
-#include "server/internal/decompress.h"
 
 namespace {
 
 using namespace kedge;
-using namespace kedge::server;
+using namespace kedge::http;
 
 constexpr std::uint64_t kFileBytes = 1000;
 constexpr std::uint64_t kMaxBytes = 1U << 16U;

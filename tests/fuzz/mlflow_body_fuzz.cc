@@ -44,8 +44,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   } else if (mode == 'i') {
     (void)parse_integer(input.substr(1));
   } else {
-    server::Request request;
-    request.method = server::Method::Post;
+    http::Request request;
+    request.method = http::Method::Post;
     request.body = input;
     if (const auto fields = Fields::read(request)) {
       ask(*fields, 0);

@@ -69,6 +69,7 @@ PARTS = [
     Part("onnx", peer("tests/python/onnx_test.py"), needs=("peers",)),
     Part("interop", peer("tests/python/interop_test.py"), needs=("peers",)),
     Part("instruct", peer("tests/python/instruct_test.py"), needs=("peers",)),
+    Part("talk", peer("tests/python/talk_test.py"), needs=("peers",)),
     Part("exchange", peer("tests/python/exchange_test.py"), needs=("peers",)),
     Part(
         "tokenizers",

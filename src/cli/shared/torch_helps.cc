@@ -4,6 +4,27 @@
 #include <string>
 
 namespace kedge::cli {
+namespace {
+
+// What generate and chat have in common, with what each has besides.
+std::vector<Flag> answer_flags(const std::vector<Flag>& more) {
+  std::vector<Flag> flags = {
+      {"--max-tokens", "N", "new tokens at most (256)"},
+      {"--temperature", "T",
+       "how freely to choose among likely tokens; 0: always the likeliest (0)"},
+      {"--top-k", "K", "only among the K likeliest"},
+      {"--top-p", "P", "only among the likeliest that together have probability P"},
+      {"--min-p", "P", "only those at least P times as likely as the likeliest"},
+      {"--repetition-penalty", "X", "make tokens that were there before less likely"},
+      {"--seed", "N", "of the choice (0)"},
+      {"--stop", "TEXT", "end an answer before this text; may be repeated"},
+      {"--tokenizer", "FILE", "a tokenizer.json; default: the model's own"},
+      {"--adapter", "DIR", "LoRA adapters in a folder of PEFT's, merged first"}};
+  flags.insert(flags.end(), more.begin(), more.end());
+  return flags;
+}
+
+}  // namespace
 
 const VerbHelp* find_torch_help(std::string_view verb) {
   static const std::map<std::string, VerbHelp, std::less<>> kHelps = {
@@ -41,27 +62,50 @@ const VerbHelp* find_torch_help(std::string_view verb) {
       {"generate",
        VerbHelp{
            .usage = "kedge generate MODEL [PROMPT] [key=value ...]",
-           .text =
-               "Goes on with a text. MODEL is a folder of Hugging Face's, a .gguf file, a run or "
-               "a\n"
-               "checkpoint folder; without PROMPT the text is read from standard input. A file "
-               "of\n"
-               "prompts is answered record by record: the same command again goes on where it "
-               "stopped.\n"
-               "Special tokens in a prompt count as such.",
-           .flags = {{"--max-tokens", "N", "new tokens at most (256)"},
-                     {"--temperature", "T",
-                      "how freely to choose among likely tokens; 0: always the likeliest (0)"},
-                     {"--top-k", "K", "only among the K likeliest"},
-                     {"--top-p", "P", "only among the likeliest that together have probability P"},
-                     {"--min-p", "P", "only those at least P times as likely as the likeliest"},
-                     {"--repetition-penalty", "X",
-                      "make tokens that were there before less likely"},
-                     {"--seed", "N", "of the choice (0)"},
-                     {"--stop", "TEXT", "end an answer before this text; may be repeated"},
-                     {"--input", "FILE", "prompts: .jsonl with \"prompt\", or one a line"},
-                     {"--output", "FILE", "answers of --input, a record a line"},
-                     {"--batch", "N", "prompts of --input at once (8)"},
+           .text = "Goes on with a text. MODEL is a folder of Hugging Face's, a .gguf file, a run "
+                   "or a\n"
+                   "checkpoint folder; without PROMPT the text is read from standard input. A file "
+                   "of\n"
+                   "prompts or conversations is answered record by record: the same command again "
+                   "goes on\n"
+                   "where it stopped. Special tokens in a prompt count as such.",
+           .flags = answer_flags(
+               {{"--input", "FILE",
+                 ".jsonl with \"prompt\" or \"messages\" in each record; else a prompt a line"},
+                {"--output", "FILE", "answers of --input, a record a line"},
+                {"--batch", "N", "prompts of --input at once (8)"},
+                kJsonFlag})}},
+      {"chat",
+       VerbHelp{
+           .usage = "kedge chat MODEL [TEXT] [key=value ...]",
+           .text = "Talks with a language model that has a chat template. TEXT is what you say "
+                   "first, and\n"
+                   "all if standard input is no terminal; else each line of it is a turn of yours. "
+                   "Ctrl-C\n"
+                   "ends an answer, Ctrl-D the conversation.",
+           .flags = answer_flags(
+               {{"--system", "TEXT", "how the model shall behave, where its template has that"},
+                {"--context", "N",
+                 "tokens that the conversation has room for (8192, or what the model takes)"}})}},
+      {"serve",
+       VerbHelp{
+           .usage = "kedge serve MODEL [key=value ...]",
+           .text = "Answers OpenAI's API with a language model: /v1/chat/completions, "
+                   "/v1/completions,\n"
+                   "/v1/models; /health for who watches it. Requests are answered together, and "
+                   "each as if it\n"
+                   "were alone. Stops on SIGTERM or Ctrl-C after what is being answered.",
+           .flags = {{"--host", "H", "the address to listen on (127.0.0.1: this machine alone)"},
+                     {"--port", "P", "the port (8000); 0: any free one"},
+                     {"--tokens", "FILE",
+                      "who may ask: a token a line, sent as `Authorization: Bearer TOKEN`"},
+                     {"--tls-cert", "FILE", "serve https with this certificate (PEM)"},
+                     {"--tls-key", "FILE", "and its private key"},
+                     {"--name", "NAME", "what requests call the model; default: its file's name"},
+                     {"--slots", "N", "texts that are answered at once (4)"},
+                     {"--context", "N",
+                      "tokens that each has room for (4096, or what the model takes)"},
+                     {"--queue", "N", "texts that may wait for a slot (64)"},
                      {"--tokenizer", "FILE", "a tokenizer.json; default: the model's own"},
                      {"--adapter", "DIR", "LoRA adapters in a folder of PEFT's, merged first"},
                      kJsonFlag}}},

@@ -28,6 +28,8 @@ constexpr auto kVerbs = std::to_array<Verb>({
     {"ensemble", run_ensemble},
     {"predict", run_predict},
     {"generate", run_generate},
+    {"chat", run_chat},
+    {"serve", run_serve},
     {"export", run_export},
     {"merge", run_merge},
     {"verify-resume", run_verify_resume},

@@ -55,15 +55,15 @@ std::string template_text(const json& facts) {
   return "";
 }
 
-Result<Source> read_folder(const Path& folder, ChatFormat& format) {
+Result<Source> read_folder(const Path& folder, ChatWords& words) {
   const json config = KEDGE_TRY(read_facts(folder / "tokenizer_config.json"));
   const json names = KEDGE_TRY(read_facts(folder / "special_tokens_map.json"));
   const auto find = [&](const char* key) {
     const std::string text = token_text(config, key);
     return text.empty() ? token_text(names, key) : text;
   };
-  format.bos_token = find("bos_token");
-  format.eos_token = find("eos_token");
+  words.bos_token = find("bos_token");
+  words.eos_token = find("eos_token");
   const Path file = folder / "chat_template.jinja";
   if (std::filesystem::exists(file)) {
     return Source{KEDGE_TRY(read_file(file)), file.string()};
@@ -72,50 +72,62 @@ Result<Source> read_folder(const Path& folder, ChatFormat& format) {
                 (folder / "tokenizer_config.json").string() + ": chat_template"};
 }
 
-Result<ChatFormat> load_gguf(const Path& path, Source& source) {
+Result<Source> read_gguf(const Path& path, ChatWords& words) {
   const auto file = KEDGE_TRY(checkpoint::open_gguf(path));
   const json& facts = file->facts();
-  const std::string text = KEDGE_TRY(tokenizer_json_of_gguf(facts, path.string()));
-  ChatFormat format{.tokenizer = KEDGE_TRY(Tokenizer::parse(text)), .chat = {}};
   const json tokens = facts.value("tokenizer.ggml.tokens", json::array());
   const auto find = [&](const char* key) {
     const json id = facts.value(key, json());
     const bool is_there = id.is_number_unsigned() && id.get<std::size_t>() < tokens.size();
     return is_there ? tokens[id.get<std::size_t>()].get<std::string>() : "";
   };
-  format.bos_token = find("tokenizer.ggml.bos_token_id");
-  format.eos_token = find("tokenizer.ggml.eos_token_id");
-  source = {facts.value("tokenizer.chat_template", ""),
-            path.string() + ": tokenizer.chat_template"};
-  return format;
+  words.bos_token = find("tokenizer.ggml.bos_token_id");
+  words.eos_token = find("tokenizer.ggml.eos_token_id");
+  return Source{facts.value("tokenizer.chat_template", ""),
+                path.string() + ": tokenizer.chat_template"};
 }
 
-Result<ChatFormat> load_files(const Path& model, Source& source) {
+bool is_gguf_file(const Path& model) {
+  return std::filesystem::is_regular_file(model) && checkpoint::is_gguf(model);
+}
+
+Result<Source> read_source(const Path& model, ChatWords& words) {
   std::error_code ignored;
   if (!std::filesystem::exists(model, ignored)) {
     return fail(ErrorKind::NotFound, fmt::format("{} is not there", model.string()),
                 "data.tokenizer names a folder with tokenizer.json, or a .gguf file");
   }
-  if (std::filesystem::is_regular_file(model) && checkpoint::is_gguf(model)) {
-    return load_gguf(model, source);
+  if (is_gguf_file(model)) {
+    return read_gguf(model, words);
   }
-  ChatFormat format{.tokenizer = KEDGE_TRY(Tokenizer::load(model)), .chat = {}};
-  const bool is_folder = std::filesystem::is_directory(model);
-  source = KEDGE_TRY(read_folder(is_folder ? model : model.parent_path(), format));
-  return format;
+  return read_folder(std::filesystem::is_directory(model) ? model : model.parent_path(), words);
+}
+
+Result<Tokenizer> load_tokenizer(const Path& model) {
+  if (!is_gguf_file(model)) {
+    return Tokenizer::load(model);
+  }
+  const auto file = KEDGE_TRY(checkpoint::open_gguf(model));
+  return Tokenizer::parse(KEDGE_TRY(tokenizer_json_of_gguf(file->facts(), model.string())));
 }
 
 }  // namespace
 
-Result<ChatFormat> load_chat_format(const Path& model, const Path& chat_template) {
-  Source source;
-  ChatFormat format = KEDGE_TRY(load_files(model, source));
+Result<ChatWords> load_chat_words(const Path& model, const Path& chat_template) {
+  ChatWords words;
+  Source source = KEDGE_TRY(read_source(model, words));
   if (!chat_template.empty()) {
     source = {KEDGE_TRY(read_file(chat_template)), chat_template.string()};
   }
   if (!source.text.empty()) {
-    format.chat = KEDGE_TRY(ChatTemplate::parse(source.text, source.where));
+    words.chat = KEDGE_TRY(ChatTemplate::parse(source.text, source.where));
   }
+  return words;
+}
+
+Result<ChatFormat> load_chat_format(const Path& model, const Path& chat_template) {
+  ChatWords words = KEDGE_TRY(load_chat_words(model, chat_template));
+  ChatFormat format{std::move(words), KEDGE_TRY(load_tokenizer(model))};
   const auto find = [&](const std::string& token) {
     return token.empty() ? std::nullopt : format.tokenizer.find(token);
   };

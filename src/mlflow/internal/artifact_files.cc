@@ -39,7 +39,7 @@ std::string content_type(std::string_view path) {
   if (ending == "pdf") {
     return "application/pdf";
   }
-  const std::string_view known = server::content_type_of(name);
+  const std::string_view known = http::content_type_of(name);
   return known.starts_with("text/") ? "text/plain" : std::string(known);
 }
 
@@ -70,7 +70,7 @@ std::string disposition(std::string_view path) {
                      percent_encoded(name));
 }
 
-Outcome<server::Response> send_blob(const Call& call, const RunFile& file) {
+Outcome<http::Response> send_blob(const Call& call, const RunFile& file) {
   const auto path = call.api.blobs.find_path(file.digest);
   if (!path) {
     return KEDGE_TRY(server::blob_response(call.api, call.request, file));
@@ -79,10 +79,10 @@ Outcome<server::Response> send_blob(const Call& call, const RunFile& file) {
   if (fd->get() < 0) {
     return std::unexpected(Fault(io_error("cannot open", *path, errno)));
   }
-  return server::file_response(call.request, {.file = std::move(fd),
-                                              .size = KEDGE_TRY(size_of_file(*path)),
-                                              .etag = file.digest,
-                                              .content_type = content_type(file.path)});
+  return http::file_response(call.request, {.file = std::move(fd),
+                                            .size = KEDGE_TRY(size_of_file(*path)),
+                                            .etag = file.digest,
+                                            .content_type = content_type(file.path)});
 }
 
 }  // namespace
@@ -172,7 +172,7 @@ Outcome<void> remove_files(const Call& call, const FilePlace& place) {
   return {};
 }
 
-Outcome<server::Response> send_file(const Call& call, const FilePlace& place) {
+Outcome<http::Response> send_file(const Call& call, const FilePlace& place) {
   const auto file = KEDGE_TRY(find_file(call, place));
   if (!file) {
     const auto below = KEDGE_TRY(render_folder(call, place, {}));
@@ -181,7 +181,7 @@ Outcome<server::Response> send_file(const Call& call, const FilePlace& place) {
     }
     return refuse(Code::ResourceDoesNotExist, fmt::format("No such artifact: '{}'", place.path));
   }
-  server::Response response = KEDGE_TRY(send_blob(call, *file));
+  http::Response response = KEDGE_TRY(send_blob(call, *file));
   response.headers.add("Content-Disposition", disposition(file->path));
   return response;
 }

@@ -44,7 +44,7 @@ Outcome<std::string> put_body(const Call& call, const FilePlace& place);
 Outcome<void> remove_files(const Call& call, const FilePlace& place);
 
 // The bytes as a download; 404 `No such artifact: 'P'`.
-Outcome<server::Response> send_file(const Call& call, const FilePlace& place);
+Outcome<http::Response> send_file(const Call& call, const FilePlace& place);
 
 // {"path", "is_dir", "file_size"} of what lies in the place; `prefix` stands before the names.
 Outcome<nlohmann::json> render_folder(const Call& call, const FilePlace& place,

@@ -5,12 +5,12 @@
 
 namespace kedge::mlflow {
 
-Outcome<server::Response> get_experiment(const Call& call);
-Outcome<server::Response> get_run(const Call& call);
-Outcome<server::Response> search_runs(const Call& call);
-Outcome<server::Response> get_metric_interval(const Call& call);
-Outcome<server::Response> list_artifacts(const Call& call);
-Outcome<server::Response> search_model_versions(const Call& call);
-Outcome<server::Response> search_datasets(const Call& call);
+Outcome<http::Response> get_experiment(const Call& call);
+Outcome<http::Response> get_run(const Call& call);
+Outcome<http::Response> search_runs(const Call& call);
+Outcome<http::Response> get_metric_interval(const Call& call);
+Outcome<http::Response> list_artifacts(const Call& call);
+Outcome<http::Response> search_model_versions(const Call& call);
+Outcome<http::Response> search_datasets(const Call& call);
 
 }  // namespace kedge::mlflow

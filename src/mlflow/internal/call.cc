@@ -18,17 +18,17 @@ namespace {
 // 100 tags of 8000 characters of four bytes, and some.
 constexpr std::uint64_t kMaxBodyBytes = 32ULL << 20U;
 
-server::Response with_json(std::string body, int status) {
-  return server::json_response(std::move(body), status);
+http::Response with_json(std::string body, int status) {
+  return http::json_response(std::move(body), status);
 }
 
-Outcome<server::Response> answer(const server::Api& api, State& state,
-                                 const server::Request& request, CallHandler handler) {
+Outcome<http::Response> answer(const server::Api& api, State& state, const http::Request& request,
+                               CallHandler handler) {
   const Fields fields = KEDGE_TRY(Fields::read(request));
   return handler({.api = api, .state = state, .request = request, .fields = fields});
 }
 
-Outcome<void> begin(const server::Api& api, State& state, const server::Request& request,
+Outcome<void> begin(const server::Api& api, State& state, const http::Request& request,
                     QuickCallHandler handler, Finish finish) {
   const Fields fields = KEDGE_TRY(Fields::read(request));
   return handler({.api = api, .state = state, .request = request, .fields = fields},
@@ -37,36 +37,36 @@ Outcome<void> begin(const server::Api& api, State& state, const server::Request&
 
 }  // namespace
 
-server::Response reply(const nlohmann::json& body) {
+http::Response reply(const nlohmann::json& body) {
   return with_json(server::dump(body), 200);
 }
 
-server::Response reply_text(std::string json) {
+http::Response reply_text(std::string json) {
   return with_json(std::move(json), 200);
 }
 
-server::Response reply_empty() {
+http::Response reply_empty() {
   return with_json("{}", 200);
 }
 
-server::Response reply_fault(const Fault& fault, const server::Request& request) {
+http::Response reply_fault(const Fault& fault, const http::Request& request) {
   if (fault.code == Code::InternalError) {
-    warn("{} {}: {}", server::name_of(request.method), request.path, fault.message);
+    warn("{} {}: {}", http::name_of(request.method), request.path, fault.message);
   }
-  server::Response response = with_json(render_fault(fault), status_of(fault.code));
+  http::Response response = with_json(render_fault(fault), status_of(fault.code));
   if (fault.code == Code::TemporarilyUnavailable) {
     response.headers.add("Retry-After", "1");
   }
   return response;
 }
 
-server::Response write_refusal(int status, const server::Refusal& refusal) {
+http::Response write_refusal(int status, const http::Refusal& refusal) {
   if (status == 401) {
-    server::Response response{.status = 401,
-                              .body = std::string("You are not authenticated. Set "
-                                                  "MLFLOW_TRACKING_USERNAME and "
-                                                  "MLFLOW_TRACKING_PASSWORD, or "
-                                                  "MLFLOW_TRACKING_TOKEN.")};
+    http::Response response{.status = 401,
+                            .body = std::string("You are not authenticated. Set "
+                                                "MLFLOW_TRACKING_USERNAME and "
+                                                "MLFLOW_TRACKING_PASSWORD, or "
+                                                "MLFLOW_TRACKING_TOKEN.")};
     response.headers.add("Content-Type", "text/plain; charset=utf-8");
     response.headers.add("WWW-Authenticate", "Basic realm=\"mlflow\"");
     return response;
@@ -76,34 +76,34 @@ server::Response write_refusal(int status, const server::Refusal& refusal) {
   return with_json(render_fault({code_of_status(status), message}), status);
 }
 
-server::RouteOptions read_options() {
-  return {.role = server::Role::View,
+http::RouteOptions read_options() {
+  return {.role = http::Role::View,
           .max_body_bytes = kMaxBodyBytes,
           .is_scoped = true,
           .refuse = write_refusal};
 }
 
-server::RouteOptions write_options() {
-  server::RouteOptions options = read_options();
-  options.role = server::Role::Write;
+http::RouteOptions write_options() {
+  http::RouteOptions options = read_options();
+  options.role = http::Role::Write;
   return options;
 }
 
-void Calls::add(server::Method method, std::string pattern, server::RouteOptions options,
+void Calls::add(http::Method method, std::string pattern, http::RouteOptions options,
                 CallHandler handler) {
   router_.add(method, std::move(pattern), options,
               [&api = api_, state = state_,
-               handler](const server::Request& request) -> Result<server::Response> {
+               handler](const http::Request& request) -> Result<http::Response> {
                 auto response = answer(api, *state, request, handler);
                 return response ? std::move(*response) : reply_fault(response.error(), request);
               });
 }
 
-void Calls::add_raw(server::Method method, std::string pattern, server::RouteOptions options,
+void Calls::add_raw(http::Method method, std::string pattern, http::RouteOptions options,
                     CallHandler handler) {
   router_.add(method, std::move(pattern), options,
               [&api = api_, state = state_,
-               handler](const server::Request& request) -> Result<server::Response> {
+               handler](const http::Request& request) -> Result<http::Response> {
                 const Fields none(nlohmann::json::object());
                 auto response =
                     handler({.api = api, .state = *state, .request = request, .fields = none});
@@ -111,25 +111,25 @@ void Calls::add_raw(server::Method method, std::string pattern, server::RouteOpt
               });
 }
 
-void Calls::add_both(server::Method method, std::string_view path, server::RouteOptions options,
+void Calls::add_both(http::Method method, std::string_view path, http::RouteOptions options,
                      CallHandler handler) {
   options.is_scoped = is_scoped_;
   add(method, fmt::format("/api/2.0/mlflow/{}", path), options, handler);
   add(method, fmt::format("/ajax-api/2.0/mlflow/{}", path), options, handler);
 }
 
-void Calls::read(server::Method method, std::string_view path, CallHandler handler) {
+void Calls::read(http::Method method, std::string_view path, CallHandler handler) {
   add_both(method, path, read_options(), handler);
 }
 
-void Calls::write(server::Method method, std::string_view path, CallHandler handler) {
+void Calls::write(http::Method method, std::string_view path, CallHandler handler) {
   add_both(method, path, write_options(), handler);
 }
 
 void Calls::write_quick(std::string_view path, QuickCallHandler handler) {
-  const auto quick = [&api = api_, state = state_, handler](server::Request&& request,
-                                                            const server::Answer& answer) {
-    const auto kept = std::make_shared<server::Request>(std::move(request));
+  const auto quick = [&api = api_, state = state_, handler](http::Request&& request,
+                                                            const http::Answer& answer) {
+    const auto kept = std::make_shared<http::Request>(std::move(request));
     const auto finish = [kept, answer](const Outcome<void>& done) {
       answer(done ? reply_empty() : reply_fault(done.error(), *kept));
     };
@@ -138,7 +138,7 @@ void Calls::write_quick(std::string_view path, QuickCallHandler handler) {
     }
   };
   for (const std::string_view prefix : {"/api/2.0/mlflow/", "/ajax-api/2.0/mlflow/"}) {
-    router_.add_quick(server::Method::Post, fmt::format("{}{}", prefix, path), write_options(),
+    router_.add_quick(http::Method::Post, fmt::format("{}{}", prefix, path), write_options(),
                       quick);
   }
 }

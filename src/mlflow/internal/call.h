@@ -11,11 +11,11 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "http/http.h"
 #include "mlflow/internal/fault.h"
 #include "mlflow/internal/fields.h"
 #include "mlflow/routes.h"
 #include "server/api.h"
-#include "server/http.h"
 #include "store/run.h"
 
 namespace kedge::mlflow {
@@ -25,58 +25,58 @@ struct State;  // mlflow/internal/state.h
 struct Call {
   const server::Api& api;
   State& state;
-  const server::Request& request;
+  const http::Request& request;
   const Fields& fields;
 };
 
-using CallHandler = Outcome<server::Response> (*)(const Call& call);
+using CallHandler = Outcome<http::Response> (*)(const Call& call);
 
 // For the calls that come thousands of times: does not wait, and answers later. What it returns is
 // answered at once. `call` is gone when it returns.
 using Finish = std::function<void(Outcome<void> done)>;
 using QuickCallHandler = Outcome<void> (*)(const Call& call, Finish finish);
 
-server::Response reply(const nlohmann::json& body);
-server::Response reply_text(std::string json);  // a body that is rendered already
-server::Response reply_empty();                 // {}
-server::Response reply_fault(const Fault& fault, const server::Request& request);
+http::Response reply(const nlohmann::json& body);
+http::Response reply_text(std::string json);  // a body that is rendered already
+http::Response reply_empty();                 // {}
+http::Response reply_fault(const Fault& fault, const http::Request& request);
 
 // What the gate and the listener refuse, in MLflow's form.
-server::Response write_refusal(int status, const server::Refusal& refusal);
+http::Response write_refusal(int status, const http::Refusal& refusal);
 
 class Calls {
  public:
   // The routes keep the state.
-  Calls(server::Router& router, const server::Api& api, std::shared_ptr<State> state)
+  Calls(http::Router& router, const server::Api& api, std::shared_ptr<State> state)
       : router_(router), api_(api), state_(std::move(state)) {}
 
   // What is added from now on is not about one project: keys for one are refused there.
   void leave_projects() { is_scoped_ = false; }
 
   // `path` is below /api/2.0/mlflow and, the same, /ajax-api/2.0/mlflow: "runs/create".
-  void read(server::Method method, std::string_view path, CallHandler handler);
-  void write(server::Method method, std::string_view path, CallHandler handler);
+  void read(http::Method method, std::string_view path, CallHandler handler);
+  void write(http::Method method, std::string_view path, CallHandler handler);
   // Any path, as it stands.
-  void add(server::Method method, std::string pattern, server::RouteOptions options,
+  void add(http::Method method, std::string pattern, http::RouteOptions options,
            CallHandler handler);
   // The same where the body is no JSON: there are no fields.
-  void add_raw(server::Method method, std::string pattern, server::RouteOptions options,
+  void add_raw(http::Method method, std::string pattern, http::RouteOptions options,
                CallHandler handler);
   // Both prefixes, answered on the connection's thread.
   void write_quick(std::string_view path, QuickCallHandler handler);
 
  private:
-  void add_both(server::Method method, std::string_view path, server::RouteOptions options,
+  void add_both(http::Method method, std::string_view path, http::RouteOptions options,
                 CallHandler handler);
 
-  server::Router& router_;
+  http::Router& router_;
   const server::Api& api_;
   std::shared_ptr<State> state_;
   bool is_scoped_ = true;  // handlers look themselves at whose project it is
 };
 
-server::RouteOptions read_options();
-server::RouteOptions write_options();
+http::RouteOptions read_options();
+http::RouteOptions write_options();
 
 // Milliseconds of MLflow and microseconds of ours. A time of 0 is "not known" here, and 0 ms a time
 // there: it is the first microsecond.

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "server/http.h"
+#include "http/http.h"
 
 namespace kedge::mlflow {
 namespace {
@@ -52,8 +52,8 @@ Code code_of(const Error& error) {
     case ErrorKind::Interrupted:
       return Code::TemporarilyUnavailable;
     case ErrorKind::Io:
-      return server::error_response(error).status == kDiskFull ? Code::ResourceExhausted
-                                                               : Code::InternalError;
+      return http::error_response(error).status == kDiskFull ? Code::ResourceExhausted
+                                                             : Code::InternalError;
     case ErrorKind::Corrupt:
       break;
   }

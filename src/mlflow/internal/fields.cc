@@ -86,7 +86,7 @@ std::string quote_python_numbers(std::string_view text) {
   return quoted;
 }
 
-nlohmann::json query_object(const server::Request& request) {
+nlohmann::json query_object(const http::Request& request) {
   nlohmann::json object = nlohmann::json::object();
   for (const auto& [name, value] : request.query) {
     object[name].push_back(value);
@@ -94,7 +94,7 @@ nlohmann::json query_object(const server::Request& request) {
   return object;
 }
 
-bool has_json_type(const server::Request& request) {
+bool has_json_type(const http::Request& request) {
   const auto type = request.headers.find("content-type");
   return type && lower(type->substr(0, type->find(';'))) == "application/json";
 }
@@ -173,8 +173,8 @@ Outcome<nlohmann::json> parse_body(std::string_view text) {
   return std::move(*parsed);
 }
 
-Outcome<Fields> Fields::read(const server::Request& request) {
-  if (request.method == server::Method::Get) {
+Outcome<Fields> Fields::read(const http::Request& request) {
+  if (request.method == http::Method::Get) {
     return Fields(query_object(request), true);
   }
   if (request.body.empty()) {

@@ -15,8 +15,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "http/http.h"
 #include "mlflow/internal/fault.h"
-#include "server/http.h"
 
 namespace kedge::mlflow {
 
@@ -31,7 +31,7 @@ class Fields {
  public:
   // GET: of the query. Otherwise of the body, which may be empty, and may be a JSON text that holds
   // JSON, as old clients send it.
-  static Outcome<Fields> read(const server::Request& request);
+  static Outcome<Fields> read(const http::Request& request);
 
   explicit Fields(nlohmann::json object, bool is_query = false)
       : document_(std::make_shared<nlohmann::json>(std::move(object))),

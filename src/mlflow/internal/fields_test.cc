@@ -11,9 +11,9 @@ namespace {
 using testing::ElementsAre;
 using testing::Pair;
 
-server::Request post(std::string body, std::string type = "application/json") {
-  server::Request request;
-  request.method = server::Method::Post;
+http::Request post(std::string body, std::string type = "application/json") {
+  http::Request request;
+  request.method = http::Method::Post;
   request.body = std::move(body);
   request.headers.add("content-type", std::move(type));
   return request;
@@ -80,7 +80,7 @@ TEST(fields, a_list_names_the_place) {
 }
 
 TEST(fields, a_query_is_read_as_a_body_is) {
-  server::Request request;
+  http::Request request;
   request.query = {{"run_ids", "x"}, {"run_ids", "y"}, {"max_results", "5"}, {"deleted", "True"}};
   const Fields fields = Fields::read(request).value();
   EXPECT_THAT(fields.texts("run_ids").value(), ElementsAre("x", "y"));
@@ -89,7 +89,7 @@ TEST(fields, a_query_is_read_as_a_body_is) {
 }
 
 TEST(fields, a_truth_value_that_is_none_is_refused) {
-  server::Request request;
+  http::Request request;
   request.query = {{"deleted", "yes"}};
   EXPECT_EQ(Fields::read(request)->boolean("deleted", false).error().message,
             "Invalid boolean value: yes, must be 'true' or 'false'.");

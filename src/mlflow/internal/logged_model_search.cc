@@ -136,7 +136,7 @@ Outcome<std::vector<Candidate>> find_candidates(const Call& call,
 
 }  // namespace
 
-Outcome<server::Response> search_logged_models(const Call& call) {
+Outcome<http::Response> search_logged_models(const Call& call) {
   const auto experiments = KEDGE_TRY(call.fields.texts("experiment_ids"));
   if (experiments.empty()) {
     return std::unexpected(missing("experiment_ids"));

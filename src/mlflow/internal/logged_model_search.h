@@ -5,6 +5,6 @@
 
 namespace kedge::mlflow {
 
-Outcome<server::Response> search_logged_models(const Call& call);
+Outcome<http::Response> search_logged_models(const Call& call);
 
 }  // namespace kedge::mlflow

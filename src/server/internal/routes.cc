@@ -23,7 +23,7 @@ namespace {
 constexpr std::string_view kShare = "share";  // the key in a link: on every address
 
 // Numbers are told from texts by what is declared.
-Result<Input> read_query(const Schema& schema, const Request& request) {
+Result<Input> read_query(const Schema& schema, const http::Request& request) {
   Input input = Input::object();
   const Schema& known = schema["properties"];
   for (const auto& [name, text] : request.query) {
@@ -62,13 +62,13 @@ struct Declared {
   Schema query;
   Schema body;
 
-  Result<Input> check_query(const Request& request) const {
+  Result<Input> check_query(const http::Request& request) const {
     Input input = KEDGE_TRY(read_query(query, request));
     KEDGE_TRY(shapes->check(query, input));
     return input;
   }
 
-  Result<Input> read(const Request& request) const {
+  Result<Input> read(const http::Request& request) const {
     Input input = KEDGE_TRY(check_query(request));
     if (is_file(body)) {
       return input;
@@ -120,7 +120,7 @@ Schema parameters_of(std::string& path, const Schema& query) {
 
 }  // namespace
 
-Routes::Routes(Router& router, const Api& api)
+Routes::Routes(http::Router& router, const Api& api)
     : router_(router), api_(api), shapes_(std::make_shared<Shapes>()) {
   name("WireNumber", "number | 'NaN' | 'Infinity' | '-Infinity'");
   name("ErrorAnswer", R"({
@@ -132,38 +132,39 @@ Routes::Routes(Router& router, const Api& api)
   name("RunRef", "{project: string, id: string}");
 }
 
-void Routes::add(Method method, std::string pattern, const Call& call, Handling handling) {
+void Routes::add(http::Method method, std::string pattern, const Call& call, Handling handling) {
   describe(method, pattern, call);
   const auto declared = std::make_shared<const Declared>(
       Declared{shapes_, shapes_->parse(call.query), shapes_->parse(call.body)});
-  router_.add(
-      method, std::move(pattern), call.options,
-      [declared, handling = std::move(handling)](const Request& request) -> Result<Response> {
-        return handling(request, KEDGE_TRY(declared->read(request)));
-      });
+  router_.add(method, std::move(pattern), call.options,
+              [declared, handling = std::move(handling)](
+                  const http::Request& request) -> Result<http::Response> {
+                return handling(request, KEDGE_TRY(declared->read(request)));
+              });
 }
 
-void Routes::add_quick(Method method, std::string pattern, const Call& call, QuickHandler quick,
-                       Handler handler) {
+void Routes::add_quick(http::Method method, std::string pattern, const Call& call,
+                       http::QuickHandler quick, http::Handler handler) {
   describe(method, pattern, call);
   const auto declared = std::make_shared<const Declared>(
       Declared{shapes_, shapes_->parse(call.query), shapes_->parse(call.body)});
   router_.add_quick(
       method, std::move(pattern), call.options,
-      [declared, quick = std::move(quick)](Request&& request, Answer answer) {
+      [declared, quick = std::move(quick)](http::Request&& request, http::Answer answer) {
         if (const auto checked = declared->check_query(request); !checked) {
-          answer(error_response(checked.error()));
+          answer(http::error_response(checked.error()));
           return;
         }
         quick(std::move(request), std::move(answer));
       },
-      [declared, handler = std::move(handler)](const Request& request) -> Result<Response> {
+      [declared,
+       handler = std::move(handler)](const http::Request& request) -> Result<http::Response> {
         KEDGE_TRY(declared->check_query(request));
         return handler(request);
       });
 }
 
-void Routes::describe(Method method, const std::string& pattern, const Call& call) {
+void Routes::describe(http::Method method, const std::string& pattern, const Call& call) {
   std::string path = pattern;
   Schema operation = {{"summary", call.summary}, {"x-role", name_of(call.options.role)}};
   Schema parameters = parameters_of(path, shapes_->parse(call.query));

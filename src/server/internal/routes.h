@@ -15,8 +15,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/result.h"
+#include "http/http.h"
 #include "server/api.h"
-#include "server/http.h"
 #include "server/internal/shape.h"
 
 namespace kedge::server {
@@ -24,7 +24,7 @@ namespace kedge::server {
 // Query, body and answer are shapes (server/internal/shape.h).
 struct Call {
   std::string_view summary;
-  RouteOptions options = {};
+  http::RouteOptions options = {};
   std::string_view query = "{}";                   // of texts, numbers, and lists of words
   std::string_view body = "{}";                    // "file": the handler reads it as it is
   std::string_view answer = {};                    // of the first status; empty: it has no body
@@ -44,23 +44,24 @@ std::optional<T> find(const Input& input, const char* name) {
 
 class Routes {
  public:
-  using Handling = std::function<Result<Response>(const Request& request, const Input& input)>;
+  using Handling =
+      std::function<Result<http::Response>(const http::Request& request, const Input& input)>;
 
-  Routes(Router& router, const Api& api);
+  Routes(http::Router& router, const Api& api);
 
   const Api& api() const { return api_; }
 
   // Shapes of more than one call, and those that the page has names for.
   void name(std::string_view name, std::string_view shape) { shapes_->name(name, shape); }
 
-  void add(Method method, std::string pattern, const Call& call, Handling handling);
+  void add(http::Method method, std::string pattern, const Call& call, Handling handling);
 
   // The same for a function that takes what it needs of (api, request, input).
   template <typename... Rest>
-  void add(Method method, std::string pattern, const Call& call,
-           Result<Response> (*handler)(const Api&, Rest...)) {
+  void add(http::Method method, std::string pattern, const Call& call,
+           Result<http::Response> (*handler)(const Api&, Rest...)) {
     add(method, std::move(pattern), call,
-        [&api = api_, handler](const Request& request, const Input& input) {
+        [&api = api_, handler](const http::Request& request, const Input& input) {
           if constexpr (sizeof...(Rest) == 2) {
             return handler(api, request, input);
           } else {
@@ -70,16 +71,16 @@ class Routes {
   }
 
   // For calls that cannot afford the general reading: they check their bodies by themselves.
-  void add_quick(Method method, std::string pattern, const Call& call, QuickHandler quick,
-                 Handler handler);
+  void add_quick(http::Method method, std::string pattern, const Call& call,
+                 http::QuickHandler quick, http::Handler handler);
 
   // OpenAPI 3.1, of all that has been added.
   std::string openapi() const;
 
  private:
-  void describe(Method method, const std::string& pattern, const Call& call);
+  void describe(http::Method method, const std::string& pattern, const Call& call);
 
-  Router& router_;
+  http::Router& router_;
   const Api& api_;
   std::shared_ptr<Shapes> shapes_;  // the handlers' too: they outlive this
   Schema paths_ = Schema::object();
@@ -96,14 +97,14 @@ inline constexpr std::string_view kSearchShape = R"({
   })";
 
 // Confined to what the caller may read; NotFound when it names another project. (api_search.cc)
-Result<store::Search> search_of(const Input& input, const Caller& caller);
+Result<store::Search> search_of(const Input& input, const http::Caller& caller);
 
 // What a CurveRequest wants, without run and key. (api_series.cc)
 store::SeriesRequest curve_of(const Input& input);
 
 // The project that the query names, or the caller's own; empty: all. NotFound when it is not open
 // to the caller. (api_search.cc)
-Result<std::string> project_of(const Request& request, const Input& input);
+Result<std::string> project_of(const http::Request& request, const Input& input);
 
 void add_project_routes(Routes& routes);   // api_projects.cc
 void add_run_routes(Routes& routes);       // api_runs.cc

@@ -19,7 +19,7 @@ at::Tensor RecomputingDecoder::decode(const at::Tensor& tokens_BT, const at::Ten
           .clamp_max(text_BL.size(1) - 1);
   text_BL.scatter_(1, at_BT, tokens_BT);
   cache.lengths_B.add_(counts_B);
-  const at::Tensor last_B11 = (cache.lengths_B - 1).view({-1, 1, 1});
+  const at::Tensor last_B11 = (cache.lengths_B - 1).clamp_min(0).view({-1, 1, 1});
   const std::int64_t longest = cache.lengths_B.max().item<std::int64_t>();
   const at::Tensor scores_BTV = model_.forward(text_BL.narrow(1, 0, longest));
   return scores_BTV.gather(1, last_B11.expand({-1, 1, scores_BTV.size(2)})).squeeze(1);

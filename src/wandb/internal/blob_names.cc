@@ -50,7 +50,7 @@ Result<std::string> find_md5(const Call& call, const std::string& digest) {
 }
 
 Result<store::StoredBlob> take_bytes(const Call& call, const std::string& expected_md5) {
-  const server::Request& request = call.request;
+  const http::Request& request = call.request;
   const std::string md5 =
       request.body_file ? KEDGE_TRY(md5_of_file(*request.body_file)) : md5_of(request.body);
   if (!expected_md5.empty() && md5 != expected_md5) {
@@ -74,7 +74,7 @@ Result<void> unbind_file(const Call& call, const store::RunKey& key, const std::
   return {};
 }
 
-Result<server::Response> put_signed(const Call& call) {
+Result<http::Response> put_signed(const Call& call) {
   const json meaning = KEDGE_TRY(parse_token(call));
   const std::string what = meaning.value("put", "");
   const auto kept = call.api.artifacts.keep_blobs();
@@ -88,13 +88,13 @@ Result<server::Response> put_signed(const Call& call) {
   } else {
     return fail(ErrorKind::NotFound, "nothing is sent to this address");
   }
-  return server::json_response("{}");
+  return http::json_response("{}");
 }
 
-Result<server::Response> get_signed(const Call& call) {
+Result<http::Response> get_signed(const Call& call) {
   const json meaning = KEDGE_TRY(parse_token(call));
   if (meaning.contains("manifest")) {
-    return server::json_response(KEDGE_TRY(
+    return http::json_response(KEDGE_TRY(
         render_manifest(KEDGE_TRY(load_artifact(call, meaning["manifest"].get<std::string>())))));
   }
   const std::string digest = meaning.value("get", "");
@@ -102,14 +102,14 @@ Result<server::Response> get_signed(const Call& call) {
   if (!size) {
     return fail(ErrorKind::NotFound, "there are no bytes at this address");
   }
-  server::Response response = KEDGE_TRY(
+  http::Response response = KEDGE_TRY(
       server::blob_response(call.api, call.request,
                             {.path = meaning.value("name", ""), .size = *size, .digest = digest}));
   response.headers.add("Access-Control-Allow-Origin", "*");  // `wandb verify` looks for it
   return response;
 }
 
-Result<server::Response> get_by_digest(const Call& call) {
+Result<http::Response> get_by_digest(const Call& call) {
   const auto raw = parse_hex(call.request.parameter("digest"));
   const auto bytes = raw ? KEDGE_TRY(drafts_of(call).find_bytes(encode_base64(*raw),
                                                                 call.request.parameter("project")))

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/result.h"
-#include "server/http.h"
+#include "http/http.h"
 #include "store/blobs.h"
 #include "store/run.h"
 #include "wandb/internal/call.h"
@@ -24,10 +24,10 @@ Result<store::StoredBlob> take_bytes(const Call& call, const std::string& expect
 Result<void> unbind_file(const Call& call, const store::RunKey& key, const std::string& path);
 
 // PUT and GET of a signed address.
-Result<server::Response> put_signed(const Call& call);
-Result<server::Response> get_signed(const Call& call);
+Result<http::Response> put_signed(const Call& call);
+Result<http::Response> get_signed(const Call& call);
 
 // GET of a file of a project's artifacts by its MD5 in hex ({project}, {digest}).
-Result<server::Response> get_by_digest(const Call& call);
+Result<http::Response> get_by_digest(const Call& call);
 
 }  // namespace kedge::wandb

@@ -7,8 +7,8 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "core/result.h"
+#include "http/http.h"
 #include "server/api.h"
-#include "server/http.h"
 #include "store/dialect/transcript.h"
 #include "store/run.h"
 #include "wandb/internal/links.h"
@@ -18,7 +18,7 @@ namespace kedge::wandb {
 struct Call {
   const server::Api& api;
   const Links& links;
-  const server::Request& request;
+  const http::Request& request;
   mutable std::size_t answer_bytes = 0;  // of the long texts among all fields of the answer
 
   store::Transcript transcript() const { return store::Transcript(api.store); }

@@ -2,17 +2,17 @@
 #pragma once
 
 #include "core/result.h"
-#include "server/http.h"
+#include "http/http.h"
 #include "wandb/internal/call.h"
 
 namespace kedge::wandb {
 
 // GET /wandb/panels/{project}/{run}: {"panels": {KEY: what wandb.plot made}}.
-Result<server::Response> list_panels(const Call& call);
+Result<http::Response> list_panels(const Call& call);
 
 // GET /wandb/artifacts/{client}?project=P&run=R&file=F&step=N: project, name and version of what a
 // client calls "wandb-client-artifact://CLIENT"; where that is unknown, of the run's newest table
 // that has the file and is not newer than the step. NotFound until one is committed.
-Result<server::Response> find_client_artifact(const Call& call);
+Result<http::Response> find_client_artifact(const Call& call);
 
 }  // namespace kedge::wandb

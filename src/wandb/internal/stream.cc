@@ -193,8 +193,8 @@ store::ConsoleLine parse_console_line(const std::string& line, std::int64_t now_
           .is_error = text_of("level") == "error"};
 }
 
-Result<server::Response> take_stream(const Call& call) {
-  const server::Request& request = call.request;
+Result<http::Response> take_stream(const Call& call) {
+  const http::Request& request = call.request;
   const store::RunKey key{request.parameter("project"), request.parameter("run")};
   KEDGE_TRY(call.check(key.project, key.id));
   const json body =
@@ -205,7 +205,7 @@ Result<server::Response> take_stream(const Call& call) {
   if (stop && *stop == "1") {
     answer["stopped"] = true;
   }
-  return server::json_response(answer.dump());
+  return http::json_response(answer.dump());
 }
 
 }  // namespace kedge::wandb

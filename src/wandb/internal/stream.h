@@ -3,13 +3,13 @@
 #pragma once
 
 #include "core/result.h"
-#include "server/http.h"
+#include "http/http.h"
 #include "wandb/internal/call.h"
 
 namespace kedge::wandb {
 
 // POST /files/{entity}/{project}/{run}/file_stream.
-Result<server::Response> take_stream(const Call& call);
+Result<http::Response> take_stream(const Call& call);
 
 // A line of output.log as it is on the wire: plain with a time before it, or an object.
 store::ConsoleLine parse_console_line(const std::string& line, std::int64_t now_us);
