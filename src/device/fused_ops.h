@@ -69,10 +69,25 @@ struct Rotation {
   at::Tensor positions = {};  // int64, of x's rows; where there are fewer, the same again
 };
 
+// A matrix in 4 bits, rows after rows, as bitsandbytes keeps it (nn/internal/nf4.h): numbers of
+// entries in a table, times what 64 values have in common.
+struct Nf4Matrix {
+  at::Tensor codes = {};   // uint8, two a byte, the first one in the upper half
+  at::Tensor scales = {};  // of 64 values: float; or uint8, numbers of entries in nested_table
+  // Of the latter: entry * nested_scales[of 256 scales] + offset, in float32.
+  at::Tensor nested_scales = {};
+  at::Tensor nested_table = {};
+  at::Tensor offset = {};
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+};
+
 // Several layers on one input: x weight^T + bias + adapter of each, rotated.
 struct JoinedLinearStep {
   at::Tensor x = {};
   std::vector<at::Tensor> weights = {};
+  // As many, or empty. Where they are, weights have no values.
+  std::vector<Nf4Matrix> packed = {};
   std::vector<at::Tensor> biases = {};  // as many, undefined where a layer has none
   std::vector<Adapter> adapters = {};   // as many, or empty
   Rotation rotation = {};
@@ -108,6 +123,8 @@ class FusedOps {
   // Its columns in three equal parts.
   virtual std::vector<at::Tensor> linear_thirds(const LinearStep& step) = 0;
   virtual std::vector<at::Tensor> joined_linear(const JoinedLinearStep& step) = 0;
+  // In bfloat16.
+  virtual at::Tensor unpack(const Nf4Matrix& matrix) = 0;
   // silu(gate) * up.
   virtual at::Tensor gated(const at::Tensor& gate, const at::Tensor& up) = 0;
   virtual at::Tensor cross_entropy(const CrossEntropyStep& step) = 0;

@@ -65,6 +65,11 @@ class CudaOps : public device::FusedOps, public nn::WhitenOps {
                                                      : std::vector<at::Tensor>();
   }
 
+  at::Tensor unpack(const device::Nf4Matrix& matrix) override {
+    return is_here(matrix.codes) && can_unpack(matrix) ? kernels::unpack(joined_.nf4, {matrix})
+                                                       : at::Tensor();
+  }
+
   at::Tensor gated(const at::Tensor& gate, const at::Tensor& up) override {
     return is_here(gate) && can_gate(gate, up) ? kernels::gated(gated_, gate, up) : at::Tensor();
   }

@@ -9,10 +9,12 @@
 #include "core/result.h"
 #include "device/fused_ops.h"
 #include "device/plugin.h"
+#include "kernels/internal/nf4.h"
 
 namespace kedge::kernels {
 
 struct JoinedLinearKernels {
+  Nf4Kernels nf4;
   std::unique_ptr<device::Kernel> rotate;
   std::unique_ptr<device::Kernel> join_rotated;
 };
