@@ -3,6 +3,7 @@
 #include "kernels/fused.h"
 
 #include <cstdint>
+#include <memory>
 #include <tuple>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include <torch/utils.h>
 
 #include "device/emulated_plugin.h"
+#include "nn/quantized_weight.h"
 #include "nn/whitening.h"
 
 namespace kedge::kernels {
@@ -432,7 +434,7 @@ TEST_F(FusedKernels, gated_is_silu_of_the_gate_times_the_rest) {
 }
 
 struct JoinedCase {
-  bool has_bias, has_adapters, is_rotated, is_frozen, lie_together;
+  bool has_bias, has_adapters, is_rotated, is_frozen, lie_together, is_packed = false;
 };
 
 class JoinedLinears : public FusedKernels, public ::testing::WithParamInterface<JoinedCase> {
@@ -470,6 +472,21 @@ class JoinedLinears : public FusedKernels, public ::testing::WithParamInterface<
     return made;
   }
 
+  using Packed = std::vector<std::unique_ptr<nn::QuantizedWeight>>;
+
+  // The weights become what is kept of them in NF4.
+  static Packed pack(Operands& operands) {
+    config::ModelConfig config;
+    config.quantize = config::Quantize::Nf4;
+    Packed packed;
+    for (at::Tensor& weight : operands.weights) {
+      packed.push_back(nn::make_quantized_weight(config, weight.sizes(), weight.device()));
+      packed.back()->store(weight);
+      weight = packed.back()->unpack(at::kBFloat16);
+    }
+    return packed;
+  }
+
   static std::vector<at::Tensor> all_of(const Operands& operands) {
     std::vector<at::Tensor> all = {operands.x};
     for (const auto* list : {&operands.weights, &operands.biases, &operands.a, &operands.b}) {
@@ -481,10 +498,15 @@ class JoinedLinears : public FusedKernels, public ::testing::WithParamInterface<
 
 TEST_P(JoinedLinears, are_what_the_plain_operations_give) {
   const JoinedCase& c = GetParam();
-  const Operands operands = make(c);
+  Operands operands = make(c);
+  const auto packed = c.is_packed ? pack(operands) : Packed();
   const at::Tensor angles = torch::rand({9, kHead / 2}, floats()) * 6;
   device::JoinedLinearStep step{
       .x = operands.x, .weights = operands.weights, .biases = operands.biases};
+  for (std::size_t i = 0; i < packed.size(); ++i) {
+    step.packed.push_back(packed[i]->nf4().value());
+    step.weights[i] = at::empty_like(operands.weights[i], at::TensorOptions(at::kMeta));
+  }
   if (c.has_adapters) {
     for (std::size_t i = 0; i < 3; ++i) {
       step.adapters.push_back({.a = operands.a[i], .b = operands.b[i], .scale = 0.5});
@@ -549,7 +571,21 @@ INSTANTIATE_TEST_SUITE_P(Kinds, JoinedLinears,
                                            JoinedCase{true, false, true, false, false},
                                            JoinedCase{true, false, false, false, true},
                                            JoinedCase{false, true, true, true, true},
-                                           JoinedCase{true, true, false, true, false}));
+                                           JoinedCase{true, true, false, true, false},
+                                           JoinedCase{false, true, true, true, false, true},
+                                           JoinedCase{true, false, false, true, false, true}));
+
+TEST_F(FusedKernels, matrices_in_4_bits_are_unpacked_to_the_bit) {
+  for (const bool double_quant : {true, false}) {
+    config::ModelConfig config;
+    config.quantize = config::Quantize::Nf4;
+    config.double_quant = double_quant;
+    const at::Tensor values = torch::randn({192, 320}, floats());
+    const auto weight = nn::make_quantized_weight(config, values.sizes(), values.device());
+    weight->store(values);
+    EXPECT_TRUE(at::equal(ops_->unpack(weight->nf4().value()), weight->unpack(at::kBFloat16)));
+  }
+}
 
 }  // namespace
 }  // namespace kedge::kernels
