@@ -108,6 +108,27 @@ struct ScoredStep {
   at::Tensor loss;    // the batch's mean
 };
 
+// An optimizer's moment in 8 bits (nn/block_codes.h), blocks of 256 values.
+struct CodedMoment {
+  at::Tensor codes = {};
+  at::Tensor absmax = {};
+  at::Tensor table = {};
+};
+
+// AdamW's update of a parameter, in place.
+struct Adamw8bitStep {
+  at::Tensor parameter = {};
+  at::Tensor gradient = {};
+  CodedMoment first = {};
+  CodedMoment second = {};
+  at::Tensor step = {};  // float, zero-dimensional: which update this is, from 1
+  at::Tensor rate = {};  // float, zero-dimensional
+  double weight_decay = 0;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+};
+
 // Asked from the thread that trains. Where it cannot do a step it answers with undefined tensors,
 // an empty list or false, and has changed nothing.
 class FusedOps {
@@ -132,6 +153,8 @@ class FusedOps {
   // `inverse_count` (float, zero-dimensional) take the place of the scores.
   virtual at::Tensor judge_rows(const CrossEntropyStep& step, const at::Tensor& inverse_count,
                                 bool wants_gradient) = 0;
+
+  virtual bool adamw8bit(const Adamw8bitStep& step) = 0;
 
   // sums [4] += loss * N, N, rows whose label has the highest score, rows where it is among the
   // five highest (of more than five).

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/cross_entropy.h"
+#include "kernels/internal/adamw8bit.h"
 #include "kernels/internal/batch_norm.h"
 #include "kernels/internal/gated.h"
 #include "kernels/internal/joined_linear.h"
@@ -22,7 +23,8 @@ class CudaOps : public device::FusedOps, public nn::WhitenOps {
  public:
   CudaOps(at::DeviceType device, NormKernels norm, MaxPoolKernels max_pool, WhitenKernels whiten,
           LayerNormKernels layer_norm, RmsNormKernels rms_norm, LinearKernels linear,
-          JoinedLinearKernels joined, GatedKernels gated, CrossEntropyKernels entropy)
+          JoinedLinearKernels joined, GatedKernels gated, CrossEntropyKernels entropy,
+          Adamw8bitKernels adamw8bit)
       : device_(device),
         norm_(std::move(norm)),
         max_pool_(std::move(max_pool)),
@@ -32,7 +34,8 @@ class CudaOps : public device::FusedOps, public nn::WhitenOps {
         linear_(std::move(linear)),
         joined_(std::move(joined)),
         gated_(std::move(gated)),
-        entropy_(std::move(entropy)) {}
+        entropy_(std::move(entropy)),
+        adamw8bit_(std::move(adamw8bit)) {}
 
   at::Tensor norm(const device::NormStep& step) override {
     return is_here(step.x) && can_norm(step) ? batch_norm(norm_, step) : at::Tensor();
@@ -95,6 +98,14 @@ class CudaOps : public device::FusedOps, public nn::WhitenOps {
                : at::Tensor();
   }
 
+  bool adamw8bit(const device::Adamw8bitStep& step) override {
+    const bool can = is_here(step.parameter) && can_adamw8bit(step);
+    if (can) {
+      kernels::adamw8bit(adamw8bit_, step);
+    }
+    return can;
+  }
+
   bool count_hits(const device::ScoredStep& step, at::Tensor& sums) override {
     const bool can = is_here(step.scores) && can_count_hits(step);
     if (can) {
@@ -116,6 +127,7 @@ class CudaOps : public device::FusedOps, public nn::WhitenOps {
   JoinedLinearKernels joined_;
   GatedKernels gated_;
   CrossEntropyKernels entropy_;
+  Adamw8bitKernels adamw8bit_;
 };
 
 }  // namespace
@@ -129,7 +141,7 @@ Result<device::FusedOps*> fused_ops(device::Plugin& plugin) {
         KEDGE_TRY(make_max_pool_kernels(plugin)), KEDGE_TRY(make_whiten_kernels(plugin)),
         LayerNormKernels(plugin), RmsNormKernels(plugin), KEDGE_TRY(make_linear_kernels(plugin)),
         KEDGE_TRY(make_joined_linear_kernels(plugin)), KEDGE_TRY(make_gated_kernels(plugin)),
-        KEDGE_TRY(make_cross_entropy_kernels(plugin)));
+        KEDGE_TRY(make_cross_entropy_kernels(plugin)), KEDGE_TRY(make_adamw8bit_kernels(plugin)));
   }
   return compiled;
 }

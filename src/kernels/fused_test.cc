@@ -2,6 +2,7 @@
 // one, else as C++ on the CPU.
 #include "kernels/fused.h"
 
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <tuple>
@@ -12,6 +13,7 @@
 #include <torch/utils.h>
 
 #include "device/emulated_plugin.h"
+#include "nn/block_codes.h"
 #include "nn/quantized_weight.h"
 #include "nn/whitening.h"
 
@@ -574,6 +576,52 @@ INSTANTIATE_TEST_SUITE_P(Kinds, JoinedLinears,
                                            JoinedCase{true, true, false, true, false},
                                            JoinedCase{false, true, true, true, false, true},
                                            JoinedCase{true, false, false, true, false, true}));
+
+// Three steps of a parameter whose last block is short, by PyTorch's formula for AdamW.
+TEST_F(FusedKernels, adamw_on_moments_in_8_bits_is_what_the_plain_operations_give) {
+  constexpr std::int64_t kCount = 256 * 20 + 77;
+  const auto bytes = floats().dtype(at::kByte);
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+    const auto moment = [&](bool is_signed) {
+      return device::CodedMoment{.codes = torch::zeros({kCount}, bytes),
+                                 .absmax = torch::zeros({21}, floats()),
+                                 .table = nn::dynamic_table(is_signed).to(floats().device())};
+    };
+    device::Adamw8bitStep step{.parameter = torch::randn({kCount}, floats()).to(type),
+                               .first = moment(true),
+                               .second = moment(false),
+                               .step = torch::zeros({}, floats()),
+                               .rate = torch::full({}, 0.01, floats()),
+                               .weight_decay = 0.1};
+    at::Tensor value = step.parameter.to(at::kFloat);
+    at::Tensor first = torch::zeros({kCount}, floats());
+    at::Tensor second = torch::zeros({kCount}, floats());
+    for (int count = 1; count <= 3; ++count) {
+      step.step.fill_(count);
+      step.gradient = torch::randn({kCount}, floats()).to(type);
+      ASSERT_TRUE(ops_->adamw8bit(step));
+      const at::Tensor g = step.gradient.to(at::kFloat);
+      first = first * 0.9 + g * 0.1;
+      second = second * 0.999 + g * g * 0.001;
+      const at::Tensor change = first / (1 - std::pow(0.9, count)) /
+                                ((second / (1 - std::pow(0.999, count))).sqrt() + 1e-8);
+      value = (value * (1 - 0.01 * 0.1) - change * 0.01).to(type).to(at::kFloat);
+      expect_near(step.parameter, value, "parameter", type == at::kFloat ? 1e-6 : 1e-3);
+      const nn::BlockCodes firsts = nn::encode_blocks(first, step.first.table, 256);
+      const nn::BlockCodes seconds = nn::encode_blocks(second, step.second.table, 256);
+      const auto differ = [](const at::Tensor& a, const at::Tensor& b) {
+        return a.ne(b).sum().item<std::int64_t>();
+      };
+      // Values between two entries may fall to either.
+      EXPECT_LE(differ(step.first.codes, firsts.codes), 3);
+      EXPECT_LE(differ(step.second.codes, seconds.codes), 3);
+      expect_near(step.first.absmax, firsts.absmax, "greatest", 1e-6);
+      first = nn::decode_blocks({step.first.codes, step.first.absmax}, step.first.table, 256);
+      second = nn::decode_blocks({step.second.codes, step.second.absmax}, step.second.table, 256);
+      value = step.parameter.to(at::kFloat);
+    }
+  }
+}
 
 TEST_F(FusedKernels, matrices_in_4_bits_are_unpacked_to_the_bit) {
   for (const bool double_quant : {true, false}) {

@@ -62,14 +62,9 @@ at::Tensor Int8Weight::unpack(at::ScalarType type) const {
   return (codes_.to(at::kFloat) * scales_.unsqueeze(1)).to(type);
 }
 
+// Whole numbers up to 127 are exact in every type.
 at::Tensor Int8Weight::multiply(const at::Tensor& x) const {
-  if (!x.is_cpu() || x.scalar_type() == at::kDouble) {
-    return x.matmul(codes_.to(x.scalar_type()).t()) * scales_.to(x.scalar_type());
-  }
-  std::vector<std::int64_t> sizes = x.sizes().vec();
-  sizes.back() = codes_.size(0);
-  return at::_weight_int8pack_mm(x.reshape({-1, x.size(-1)}), codes_, scales_.to(x.scalar_type()))
-      .view(sizes);
+  return x.matmul(codes_.to(x.scalar_type()).t()) * scales_.to(x.scalar_type());
 }
 
 Fp8Weight::Fp8Weight(at::IntArrayRef sizes, at::Device device)
