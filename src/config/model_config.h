@@ -49,6 +49,12 @@ struct LoraConfig {
   bool is_on() const { return rank > 0 || !adapter.empty(); }
 };
 
+enum class Quantize : std::uint8_t { None, Nf4, Int8, Fp8 };
+
+constexpr std::array<std::string_view, 4> enum_names(Quantize) {
+  return {"none", "nf4", "int8", "fp8"};
+}
+
 struct ModelConfig {
   std::string name = "simplecnn";
   std::string file = "";
@@ -67,6 +73,8 @@ struct ModelConfig {
   std::optional<std::int64_t> ffn = {};
   std::optional<std::int64_t> patch = {};
   std::optional<std::int64_t> vocab = {};
+  Quantize quantize = Quantize::None;
+  bool double_quant = true;
   LoraConfig lora = {};
 
   void describe(Section& s) {
@@ -103,6 +111,14 @@ struct ModelConfig {
     s.field("patch", patch, "vit: patch side in pixels; empty: the model's own", at_least(1));
     s.field("vocab", vocab, "language models: vocabulary size; empty: as many as the data has",
             at_least(2));
+    s.field("quantize", quantize,
+            "keep the weights of the linear layers but lm_head in few bits: nf4 (4.1 bits, as "
+            "bitsandbytes), int8 or fp8 (e4m3), both with a scale for each row. Trained beside "
+            "them: model.lora",
+            InHash::UnlessDefault, Fixed{"the adapters were trained on weights kept otherwise"});
+    s.field("double_quant", double_quant,
+            "nf4: the scale of each 64 values is kept in 8 bits too, instead of 32",
+            InHash::UnlessDefault, Fixed{"the adapters were trained on weights kept otherwise"});
     s.section("lora", lora);
   }
 };

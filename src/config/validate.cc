@@ -95,6 +95,8 @@ Result<void> validate(const LoadedConfig& loaded) {
                "cannot be with dropout: other values would be left out the second time");
   rules.refuse(c.model.lora.is_on() && (c.model.finetune || !c.model.freeze.empty()), "model.lora",
                "already freezes the model's own weights; leave finetune and freeze out");
+  rules.refuse(!c.model.double_quant && c.model.quantize != Quantize::Nf4, "model.double_quant",
+               "is of model.quantize=nf4 only");
   rules.check(parse_crash(c.train.simulate_crash), "train.simulate_crash");
   rules.refuse(c.train.precision == Precision::Fp16 && c.train.device == DeviceChoice::Cpu,
                "train.precision", "fp16 needs a GPU; use bf16 or fp32 on cpu");

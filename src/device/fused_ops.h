@@ -69,10 +69,25 @@ struct Rotation {
   at::Tensor positions = {};  // int64, of x's rows; where there are fewer, the same again
 };
 
+// A matrix in 4 bits, rows after rows, as bitsandbytes keeps it (nn/internal/nf4.h): numbers of
+// entries in a table, times what 64 values have in common.
+struct Nf4Matrix {
+  at::Tensor codes = {};   // uint8, two a byte, the first one in the upper half
+  at::Tensor scales = {};  // of 64 values: float; or uint8, numbers of entries in nested_table
+  // Of the latter: entry * nested_scales[of 256 scales] + offset, in float32.
+  at::Tensor nested_scales = {};
+  at::Tensor nested_table = {};
+  at::Tensor offset = {};
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+};
+
 // Several layers on one input: x weight^T + bias + adapter of each, rotated.
 struct JoinedLinearStep {
   at::Tensor x = {};
   std::vector<at::Tensor> weights = {};
+  // As many, or empty. Where they are, weights have no values.
+  std::vector<Nf4Matrix> packed = {};
   std::vector<at::Tensor> biases = {};  // as many, undefined where a layer has none
   std::vector<Adapter> adapters = {};   // as many, or empty
   Rotation rotation = {};
@@ -104,6 +119,27 @@ struct ScoredStep {
   at::Tensor loss;    // the batch's mean
 };
 
+// An optimizer's moment in 8 bits (nn/block_codes.h), blocks of 256 values.
+struct CodedMoment {
+  at::Tensor codes = {};
+  at::Tensor absmax = {};
+  at::Tensor table = {};
+};
+
+// AdamW's update of a parameter, in place.
+struct Adamw8bitStep {
+  at::Tensor parameter = {};
+  at::Tensor gradient = {};
+  CodedMoment first = {};
+  CodedMoment second = {};
+  at::Tensor step = {};  // float, zero-dimensional: which update this is, from 1
+  at::Tensor rate = {};  // float, zero-dimensional
+  double weight_decay = 0;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+};
+
 // Asked from the thread that trains. Where it cannot do a step it answers with undefined tensors,
 // an empty list or false, and has changed nothing.
 class FusedOps {
@@ -119,6 +155,8 @@ class FusedOps {
   // Its columns in three equal parts.
   virtual std::vector<at::Tensor> linear_thirds(const LinearStep& step) = 0;
   virtual std::vector<at::Tensor> joined_linear(const JoinedLinearStep& step) = 0;
+  // In bfloat16.
+  virtual at::Tensor unpack(const Nf4Matrix& matrix) = 0;
   // silu(gate) * up.
   virtual at::Tensor gated(const at::Tensor& gate, const at::Tensor& up) = 0;
   // Puts k and v into the cache; [texts, heads, 1, width].
@@ -128,6 +166,8 @@ class FusedOps {
   // `inverse_count` (float, zero-dimensional) take the place of the scores.
   virtual at::Tensor judge_rows(const CrossEntropyStep& step, const at::Tensor& inverse_count,
                                 bool wants_gradient) = 0;
+
+  virtual bool adamw8bit(const Adamw8bitStep& step) = 0;
 
   // sums [4] += loss * N, N, rows whose label has the highest score, rows where it is among the
   // five highest (of more than five).

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/cross_entropy.h"
+#include "kernels/internal/adamw8bit.h"
 #include "kernels/internal/batch_norm.h"
 #include "kernels/internal/cached_attention.h"
 #include "kernels/internal/gated.h"
@@ -24,7 +25,8 @@ class CudaOps : public device::FusedOps, public nn::WhitenOps {
   CudaOps(at::DeviceType device, NormKernels norm, MaxPoolKernels max_pool, WhitenKernels whiten,
           LayerNormKernels layer_norm, RmsNormKernels rms_norm, LinearKernels linear,
           JoinedLinearKernels joined, GatedKernels gated,
-          CachedAttentionKernels cached_attention, CrossEntropyKernels entropy)
+          CachedAttentionKernels cached_attention, CrossEntropyKernels entropy,
+          Adamw8bitKernels adamw8bit)
       : device_(device),
         norm_(std::move(norm)),
         max_pool_(std::move(max_pool)),
@@ -35,7 +37,8 @@ class CudaOps : public device::FusedOps, public nn::WhitenOps {
         joined_(std::move(joined)),
         gated_(std::move(gated)),
         cached_attention_(std::move(cached_attention)),
-        entropy_(std::move(entropy)) {}
+        entropy_(std::move(entropy)),
+        adamw8bit_(std::move(adamw8bit)) {}
 
   at::Tensor norm(const device::NormStep& step) override {
     return is_here(step.x) && can_norm(step) ? batch_norm(norm_, step) : at::Tensor();
@@ -66,6 +69,11 @@ class CudaOps : public device::FusedOps, public nn::WhitenOps {
   std::vector<at::Tensor> joined_linear(const device::JoinedLinearStep& step) override {
     return is_here(step.x) && can_join_linears(step) ? kernels::joined_linear(joined_, step)
                                                      : std::vector<at::Tensor>();
+  }
+
+  at::Tensor unpack(const device::Nf4Matrix& matrix) override {
+    return is_here(matrix.codes) && can_unpack(matrix) ? kernels::unpack(joined_.nf4, {matrix})
+                                                       : at::Tensor();
   }
 
   at::Tensor gated(const at::Tensor& gate, const at::Tensor& up) override {
@@ -99,6 +107,14 @@ class CudaOps : public device::FusedOps, public nn::WhitenOps {
                : at::Tensor();
   }
 
+  bool adamw8bit(const device::Adamw8bitStep& step) override {
+    const bool can = is_here(step.parameter) && can_adamw8bit(step);
+    if (can) {
+      kernels::adamw8bit(adamw8bit_, step);
+    }
+    return can;
+  }
+
   bool count_hits(const device::ScoredStep& step, at::Tensor& sums) override {
     const bool can = is_here(step.scores) && can_count_hits(step);
     if (can) {
@@ -121,6 +137,7 @@ class CudaOps : public device::FusedOps, public nn::WhitenOps {
   GatedKernels gated_;
   CachedAttentionKernels cached_attention_;
   CrossEntropyKernels entropy_;
+  Adamw8bitKernels adamw8bit_;
 };
 
 }  // namespace
@@ -135,7 +152,7 @@ Result<device::FusedOps*> fused_ops(device::Plugin& plugin) {
         LayerNormKernels(plugin), RmsNormKernels(plugin), KEDGE_TRY(make_linear_kernels(plugin)),
         KEDGE_TRY(make_joined_linear_kernels(plugin)), KEDGE_TRY(make_gated_kernels(plugin)),
         KEDGE_TRY(make_cached_attention_kernels(plugin)),
-        KEDGE_TRY(make_cross_entropy_kernels(plugin)));
+        KEDGE_TRY(make_cross_entropy_kernels(plugin)), KEDGE_TRY(make_adamw8bit_kernels(plugin)));
   }
   return compiled;
 }

@@ -2,7 +2,9 @@
 // one, else as C++ on the CPU.
 #include "kernels/fused.h"
 
+#include <cmath>
 #include <cstdint>
+#include <memory>
 #include <tuple>
 #include <vector>
 
@@ -11,6 +13,8 @@
 #include <torch/utils.h>
 
 #include "kernels/internal/fused_test_case.h"
+#include "nn/block_codes.h"
+#include "nn/quantized_weight.h"
 #include "nn/whitening.h"
 
 namespace kedge::kernels {
@@ -384,7 +388,7 @@ TEST_F(FusedKernels, gated_is_silu_of_the_gate_times_the_rest) {
 }
 
 struct JoinedCase {
-  bool has_bias, has_adapters, is_rotated, is_frozen, lie_together;
+  bool has_bias, has_adapters, is_rotated, is_frozen, lie_together, is_packed = false;
 };
 
 class JoinedLinears : public FusedKernels, public ::testing::WithParamInterface<JoinedCase> {
@@ -422,6 +426,21 @@ class JoinedLinears : public FusedKernels, public ::testing::WithParamInterface<
     return made;
   }
 
+  using Packed = std::vector<std::unique_ptr<nn::QuantizedWeight>>;
+
+  // The weights become what is kept of them in NF4.
+  static Packed pack(Operands& operands) {
+    config::ModelConfig config;
+    config.quantize = config::Quantize::Nf4;
+    Packed packed;
+    for (at::Tensor& weight : operands.weights) {
+      packed.push_back(nn::make_quantized_weight(config, weight.sizes(), weight.device()));
+      packed.back()->store(weight);
+      weight = packed.back()->unpack(at::kBFloat16);
+    }
+    return packed;
+  }
+
   static std::vector<at::Tensor> all_of(const Operands& operands) {
     std::vector<at::Tensor> all = {operands.x};
     for (const auto* list : {&operands.weights, &operands.biases, &operands.a, &operands.b}) {
@@ -433,10 +452,15 @@ class JoinedLinears : public FusedKernels, public ::testing::WithParamInterface<
 
 TEST_P(JoinedLinears, are_what_the_plain_operations_give) {
   const JoinedCase& c = GetParam();
-  const Operands operands = make(c);
+  Operands operands = make(c);
+  const auto packed = c.is_packed ? pack(operands) : Packed();
   const at::Tensor angles = torch::rand({9, kHead / 2}, floats()) * 6;
   device::JoinedLinearStep step{
       .x = operands.x, .weights = operands.weights, .biases = operands.biases};
+  for (std::size_t i = 0; i < packed.size(); ++i) {
+    step.packed.push_back(packed[i]->nf4().value());
+    step.weights[i] = at::empty_like(operands.weights[i], at::TensorOptions(at::kMeta));
+  }
   if (c.has_adapters) {
     for (std::size_t i = 0; i < 3; ++i) {
       step.adapters.push_back({.a = operands.a[i], .b = operands.b[i], .scale = 0.5});
@@ -501,7 +525,67 @@ INSTANTIATE_TEST_SUITE_P(Kinds, JoinedLinears,
                                            JoinedCase{true, false, true, false, false},
                                            JoinedCase{true, false, false, false, true},
                                            JoinedCase{false, true, true, true, true},
-                                           JoinedCase{true, true, false, true, false}));
+                                           JoinedCase{true, true, false, true, false},
+                                           JoinedCase{false, true, true, true, false, true},
+                                           JoinedCase{true, false, false, true, false, true}));
+
+// Three steps of a parameter whose last block is short, by PyTorch's formula for AdamW.
+TEST_F(FusedKernels, adamw_on_moments_in_8_bits_is_what_the_plain_operations_give) {
+  constexpr std::int64_t kCount = 256 * 20 + 77;
+  const auto bytes = floats().dtype(at::kByte);
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+    const auto moment = [&](bool is_signed) {
+      return device::CodedMoment{.codes = torch::zeros({kCount}, bytes),
+                                 .absmax = torch::zeros({21}, floats()),
+                                 .table = nn::dynamic_table(is_signed).to(floats().device())};
+    };
+    device::Adamw8bitStep step{.parameter = torch::randn({kCount}, floats()).to(type),
+                               .first = moment(true),
+                               .second = moment(false),
+                               .step = torch::zeros({}, floats()),
+                               .rate = torch::full({}, 0.01, floats()),
+                               .weight_decay = 0.1};
+    at::Tensor value = step.parameter.to(at::kFloat);
+    at::Tensor first = torch::zeros({kCount}, floats());
+    at::Tensor second = torch::zeros({kCount}, floats());
+    for (int count = 1; count <= 3; ++count) {
+      step.step.fill_(count);
+      step.gradient = torch::randn({kCount}, floats()).to(type);
+      ASSERT_TRUE(ops_->adamw8bit(step));
+      const at::Tensor g = step.gradient.to(at::kFloat);
+      first = first * 0.9 + g * 0.1;
+      second = second * 0.999 + g * g * 0.001;
+      const at::Tensor change = first / (1 - std::pow(0.9, count)) /
+                                ((second / (1 - std::pow(0.999, count))).sqrt() + 1e-8);
+      value = (value * (1 - 0.01 * 0.1) - change * 0.01).to(type).to(at::kFloat);
+      expect_near(step.parameter, value, "parameter", type == at::kFloat ? 1e-6 : 1e-3);
+      const nn::BlockCodes firsts = nn::encode_blocks(first, step.first.table, 256);
+      const nn::BlockCodes seconds = nn::encode_blocks(second, step.second.table, 256);
+      const auto differ = [](const at::Tensor& a, const at::Tensor& b) {
+        return a.ne(b).sum().item<std::int64_t>();
+      };
+      // Values between two entries may fall to either.
+      EXPECT_LE(differ(step.first.codes, firsts.codes), 3);
+      EXPECT_LE(differ(step.second.codes, seconds.codes), 3);
+      expect_near(step.first.absmax, firsts.absmax, "greatest", 1e-6);
+      first = nn::decode_blocks({step.first.codes, step.first.absmax}, step.first.table, 256);
+      second = nn::decode_blocks({step.second.codes, step.second.absmax}, step.second.table, 256);
+      value = step.parameter.to(at::kFloat);
+    }
+  }
+}
+
+TEST_F(FusedKernels, matrices_in_4_bits_are_unpacked_to_the_bit) {
+  for (const bool double_quant : {true, false}) {
+    config::ModelConfig config;
+    config.quantize = config::Quantize::Nf4;
+    config.double_quant = double_quant;
+    const at::Tensor values = torch::randn({192, 320}, floats());
+    const auto weight = nn::make_quantized_weight(config, values.sizes(), values.device());
+    weight->store(values);
+    EXPECT_TRUE(at::equal(ops_->unpack(weight->nf4().value()), weight->unpack(at::kBFloat16)));
+  }
+}
 
 }  // namespace
 }  // namespace kedge::kernels

@@ -7,6 +7,8 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
+#include "nn/quantized_weight.h"
+
 namespace kedge::nn {
 
 at::Tensor activated(const at::Tensor& x, Activation activation) {
@@ -81,23 +83,36 @@ at::TensorOptions Layer::options() const {
 
 Linear::Linear(const Making& making, std::int64_t in, std::int64_t out, bool has_bias)
     : Layer(making) {
-  add_parameter("weight", weight, torch::empty({out, in}, options()));
+  const at::TensorOptions of_weight = options();
+  add_parameter("weight", weight,
+                torch::empty({out, in}, making.has_linear_memory ? of_weight
+                                                                 : of_weight.device(at::kMeta)));
   if (has_bias) {
     add_parameter("bias", bias, torch::empty({out}, options()));
   }
   init_like_torch(weight, bias);
 }
 
-Linear::Linear(const Making& making, const Linear& other) : Layer(making) {
+Linear::Linear(const Making& making, const Linear& other) : Layer(making), packed(other.packed) {
   add_parameter("weight", weight, other.weight);
   if (other.bias.defined()) {
     add_parameter("bias", bias, other.bias);
   }
 }
 
-namespace {
+void Linear::keep_as(std::shared_ptr<QuantizedWeight> bits) {
+  packed = std::move(bits);
+  weight = at::empty_like(weight.detach(), at::TensorOptions(at::kMeta));
+}
 
-// Empty: the context cannot.
+void Linear::give_weight_memory() {
+  weight = torch::zeros(weight.sizes(), options()).set_requires_grad(true);
+}
+
+at::Tensor Linear::product(const at::Tensor& x) const {
+  return packed == nullptr ? torch::linear(x, weight, bias) : packed->product(x, bias);
+}
+
 std::vector<at::Tensor> forward_fused(const std::vector<Linear*>& linears, const at::Tensor& x,
                                       const device::Rotation& rotation) {
   device::FusedOps* fused = linears.front()->making().context->fused;
@@ -113,11 +128,16 @@ std::vector<at::Tensor> forward_fused(const std::vector<Linear*>& linears, const
     step.weights.push_back(linear->weight);
     step.biases.push_back(linear->bias);
     step.adapters.push_back(*adapter);
+    if (linear->packed != nullptr) {
+      const auto matrix = linear->packed->nf4();
+      if (!matrix) {
+        return {};
+      }
+      step.packed.push_back(*matrix);
+    }
   }
   return fused->joined_linear(step);
 }
-
-}  // namespace
 
 Joined forward_joined(const std::vector<Linear*>& linears, const at::Tensor& x,
                       const device::Rotation& rotation) {
@@ -168,23 +188,26 @@ void Layer::lay_joined_together() {
 // For sequences: libtorch would add their bias in a step of its own, and have the gradient of a
 // float32 weight in bfloat16 first.
 at::Tensor Linear::forward(const at::Tensor& x, Activation activation) {
-  if (!bias.defined() && activation == Activation::None) {
-    const std::vector<at::Tensor> parts = forward_fused({this}, x, {});
+  if (packed != nullptr || (!bias.defined() && activation == Activation::None)) {
+    const std::vector<at::Tensor> parts = forward_fused({this}, x);
     if (!parts.empty()) {
-      return parts.front();
+      return activated(parts.front(), activation);
     }
   }
-  if (context().fused != nullptr && is_training() && x.dim() > 2) {
+  if (context().fused != nullptr && is_training() && x.dim() > 2 && packed == nullptr) {
     const at::Tensor y =
         context().fused->linear({.x = x, .weight = weight, .bias = bias, .activation = activation});
     if (y.defined()) {
       return y;
     }
   }
-  return activated(torch::linear(x, weight, bias), activation);
+  return activated(product(x), activation);
 }
 
 std::vector<at::Tensor> Linear::forward_thirds(const at::Tensor& x) {
+  if (packed != nullptr) {
+    return forward(x).chunk(3, -1);
+  }
   if (context().fused != nullptr && is_training()) {
     std::vector<at::Tensor> thirds =
         context().fused->linear_thirds({.x = x, .weight = weight, .bias = bias});

@@ -28,9 +28,12 @@ struct Making {
   // on it; the initial values of others come from the CPU's generator on every device.
   at::Device device{at::kCPU};
   at::ScalarType type = at::kFloat;
+  // False: the weights of linear layers have none, for a converter that keeps them in few bits.
+  bool has_linear_memory = true;
 };
 
 class Linear;
+class QuantizedWeight;
 
 // A part of a network with tensors of its own, other layers inside it, or both. It knows where they
 // are kept, so that they can be exchanged: a slot must be a member of the object that adds it.
@@ -131,8 +134,20 @@ class Linear : public Layer {
   // say) and must be asked alone.
   virtual std::optional<device::Adapter> adapter() const { return device::Adapter(); }
 
+  // From now on the weight's values are `bits`, which load_weights() fills, and they are frozen.
+  void keep_as(std::shared_ptr<QuantizedWeight> bits);
+
+  // For one that was made without has_linear_memory.
+  void give_weight_memory();
+
   at::Tensor weight;  // [out, in]
   at::Tensor bias;    // [out], or undefined
+  // Null, or what holds the values; the weight is on the meta device then.
+  std::shared_ptr<QuantizedWeight> packed;
+
+ protected:
+  // x weight^T + bias, by plain operations.
+  at::Tensor product(const at::Tensor& x) const;
 };
 
 // What several layers give for one input.
@@ -144,6 +159,10 @@ struct Joined {
 // As one product where the context can do that, turned by `rotation`; else one after the other.
 Joined forward_joined(const std::vector<Linear*>& linears, const at::Tensor& x,
                       const device::Rotation& rotation = {});
+
+// The same, or nothing where the context cannot.
+std::vector<at::Tensor> forward_fused(const std::vector<Linear*>& linears, const at::Tensor& x,
+                                      const device::Rotation& rotation = {});
 
 // silu(gate) * up.
 at::Tensor gated(const device::Context& context, const at::Tensor& gate, const at::Tensor& up);

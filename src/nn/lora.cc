@@ -136,14 +136,11 @@ std::optional<device::Adapter> LoraLinear::adapter() const {
 }
 
 at::Tensor LoraLinear::forward(const at::Tensor& x, Activation activation) {
-  if (context().fused != nullptr && adapter()) {
-    const std::vector<at::Tensor> parts = context().fused->joined_linear(
-        {.x = x, .weights = {weight}, .biases = {bias}, .adapters = {*adapter()}});
-    if (!parts.empty()) {
-      return activated(parts.front(), activation);
-    }
+  const std::vector<at::Tensor> parts = forward_fused({this}, x);
+  if (!parts.empty()) {
+    return activated(parts.front(), activation);
   }
-  const at::Tensor y = torch::linear(x, weight, bias);
+  const at::Tensor y = product(x);
   return activated(y + adapted(x).to(y.scalar_type()), activation);
 }
 
@@ -292,6 +289,9 @@ std::int64_t merge_adapters(Model& model) {
   const torch::NoGradGuard no_grad;
   std::int64_t changed = 0;
   for (const auto& [name, adapter] : adapters_of(model)) {
+    if (adapter->packed != nullptr) {
+      continue;
+    }
     const at::Tensor before = adapter->weight.detach();
     const at::Tensor merged = (before.to(at::kFloat) + adapter->difference().to(before.device()))
                                   .to(before.scalar_type());
@@ -300,7 +300,7 @@ std::int64_t merge_adapters(Model& model) {
   }
   if (auto* network = dynamic_cast<Network*>(&model)) {
     network->convert_linears([](const std::string&, const std::shared_ptr<Linear>& linear) {
-      return dynamic_cast<LoraLinear*>(linear.get()) == nullptr
+      return dynamic_cast<LoraLinear*>(linear.get()) == nullptr || linear->packed != nullptr
                  ? linear
                  : std::make_shared<Linear>(linear->making(), *linear);
     });

@@ -59,7 +59,8 @@ Result<void> load_adapter(Model& model, const Path& folder);
 // What `compute` gives while no adapter adds anything. Without gradients.
 at::Tensor without_adapters(Model& model, const std::function<at::Tensor()>& compute);
 
-// Adds each adapter to its weight and takes it away. Returns how many changed something.
+// Adds each adapter to its weight and takes it away. Returns how many changed something. Those of
+// quantized weights stay: few bits would lose what they add.
 std::int64_t merge_adapters(Model& model);
 
 }  // namespace kedge::nn

@@ -64,7 +64,14 @@ Result<std::unique_ptr<Model>> make_model(const config::ModelConfig& config,
   if (config.lora.is_on() && making.context->precision == config::Precision::Bf16) {
     making.type = at::kBFloat16;
   }
+  making.has_linear_memory = config.quantize == config::Quantize::None;
   if (!config.file.empty() && !is_pretrained(config.file)) {
+    if (!making.has_linear_memory) {
+      return fail(ErrorKind::Usage,
+                  fmt::format("model.quantize: {} is TorchScript, whose layers are not kedge's",
+                              config.file),
+                  "leave model.quantize out");
+    }
     return load_script_model(config.file, signature);
   }
   auto model =

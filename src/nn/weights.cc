@@ -16,6 +16,7 @@
 #include "nn/internal/shape.h"
 #include "nn/internal/weight_names.h"
 #include "nn/lora.h"
+#include "nn/quantized_weight.h"
 #include "nn/tensor_view.h"
 
 namespace kedge::nn {
@@ -39,14 +40,19 @@ std::string first_names(const std::vector<std::string>& names) {
 struct Copy {
   at::Tensor target;
   const TensorView* source = nullptr;
+  QuantizedWeight* packed = nullptr;  // what keeps the values instead, or null
   bool is_transposed = false;
 };
 
 class Plan {
  public:
-  Plan(const Model& model, const checkpoint::TensorFile& file, std::string file_name,
+  Plan(Model& model, const checkpoint::TensorFile& file, std::string file_name,
        const std::set<std::string>& present)
-      : names_(model.names()), file_(file), file_name_(std::move(file_name)), present_(present) {
+      : names_(model.names()),
+        file_(file),
+        file_name_(std::move(file_name)),
+        present_(present),
+        packed_(quantized_weights(model)) {
     targets_ = model.parameters();
     const NamedTensors buffers = model.buffers();
     targets_.insert(targets_.end(), buffers.begin(), buffers.end());
@@ -141,6 +147,9 @@ class Plan {
   Result<Copy> plan_copy(const std::string& name, const at::Tensor& tensor,
                          const TensorView& view) const {
     Copy copy{.target = tensor, .source = &view};
+    if (const auto packed = packed_.find(name); packed != packed_.end()) {
+      copy.packed = packed->second;
+    }
     copy.is_transposed =
         is_file_transposed_ && matches_any(names_.transposed, name) && view.shape.size() == 2;
     std::vector<std::int64_t> shape = view.shape;
@@ -169,7 +178,11 @@ class Plan {
       if (source.dim() > 0 && source.size(0) > copy.target.size(0)) {
         source = source.narrow(0, 0, copy.target.size(0));
       }
-      copy.target.copy_(source);
+      if (copy.packed != nullptr) {
+        copy.packed->store(source);
+      } else {
+        copy.target.copy_(source);
+      }
     }
   }
 
@@ -177,6 +190,7 @@ class Plan {
   const checkpoint::TensorFile& file_;
   std::string file_name_;
   const std::set<std::string>& present_;
+  std::map<std::string, QuantizedWeight*> packed_;
   NamedTensors targets_;
   std::map<std::string, const TensorView*> sources_;  // by model name
   bool is_file_transposed_ = false;

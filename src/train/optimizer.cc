@@ -34,8 +34,12 @@ ParameterGroups group_parameters(const nn::Model& model, const config::Optimizer
 }
 
 Result<std::unique_ptr<Optimizer>> make_optimizer(const nn::Model& model,
-                                                  const config::OptimizerConfig& config) {
-  const ParameterGroups groups = group_parameters(model, config);
+                                                  const config::OptimizerConfig& config,
+                                                  device::FusedOps* fused) {
+  ParameterGroups groups = group_parameters(model, config);
+  for (ParameterGroup& group : groups) {
+    group.fused = fused;
+  }
   if (groups.empty()) {
     return fail(ErrorKind::Usage, "the model has no trainable parameters",
                 "model.freeze holds every parameter; leave at least the last layer out of it");

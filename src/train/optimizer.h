@@ -11,6 +11,7 @@
 
 #include "config/train_config.h"
 #include "core/registry.h"
+#include "device/fused_ops.h"
 #include "nn/model.h"
 
 namespace kedge::train {
@@ -20,6 +21,7 @@ struct ParameterGroup {
   nn::NamedTensors parameters;
   double weight_decay = 0;
   nn::WeightNames names = {};  // of the model: which are its head and its tables
+  device::FusedOps* fused = nullptr;  // null: plain operations
 };
 
 using ParameterGroups = std::vector<ParameterGroup>;
@@ -66,6 +68,7 @@ ParameterGroups group_parameters(const nn::Model& model, const config::Optimizer
 
 // The optimizer that the config names, over the model's trainable parameters.
 Result<std::unique_ptr<Optimizer>> make_optimizer(const nn::Model& model,
-                                                  const config::OptimizerConfig& config);
+                                                  const config::OptimizerConfig& config,
+                                                  device::FusedOps* fused = nullptr);
 
 }  // namespace kedge::train

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <torch/types.h>
 
+#include "core/hex.h"
 #include "train/optimizers/golden.h"
 
 namespace kedge::train {
@@ -87,13 +88,109 @@ TEST(Optimizers, twenty_steps_agree_with_pytorch) {
 }
 
 TEST(Optimizers, every_optimizer_has_golden_values) {
-  std::set<std::string> tested;
+  std::set<std::string> tested = {"adamw8bit"};  // below
   for (const nlohmann::json& test : golden::read("optimizers")) {
     tested.insert(test.at("name").get<std::string>());
   }
   for (const auto& [name, entry] : Optimizers::all()) {
     EXPECT_TRUE(tested.contains(std::string(name))) << name;
   }
+}
+
+struct Quantized {
+  nlohmann::json golden = golden::read("quantized", "adamw8bit");
+  at::Tensor weight =
+      golden::initial(0, golden.at("shape").get<std::vector<std::int64_t>>()).requires_grad_();
+  std::unique_ptr<Optimizer> optimizer = make();
+
+  std::unique_ptr<Optimizer> make() {
+    config::OptimizerConfig config =
+        config_of({{"name", "adamw8bit"}, {"options", golden.at("options")}});
+    return std::move(
+        Optimizers::make("optimizer", config.name, config,
+                         ParameterGroups{{.parameters = {{"weight", weight}},
+                                          .weight_decay = config.weight_decay}})
+            .value());
+  }
+
+  void step(int number) {
+    weight.mutable_grad() = golden::gradient(0, weight.sizes(), number).to(weight.scalar_type());
+    optimizer->step(golden.at("options").at("lr").get<double>());
+  }
+
+  at::Tensor state(const std::string& name) {
+    for (const auto& [own, tensor] : optimizer->state()) {
+      if (own == name + ".weight") {
+        return tensor;
+      }
+    }
+    return {};
+  }
+};
+
+std::string hex_of(const at::Tensor& tensor) {
+  return render_hex({static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()});
+}
+
+TEST(AdamW8bit, moments_and_parameters_are_those_of_bitsandbytes) {
+  Quantized test;
+  for (int step = 1; step <= 20; ++step) {
+    test.step(step);
+    if (step == 1) {
+      const nlohmann::json& first = test.golden.at("first");
+      EXPECT_EQ(hex_of(test.state("exp_avg")), first.at("state1"));
+      EXPECT_EQ(hex_of(test.state("exp_avg_sq")), first.at("state2"));
+      EXPECT_EQ(hex_of(test.state("exp_avg_absmax")), first.at("absmax1"));
+      EXPECT_EQ(hex_of(test.state("exp_avg_sq_absmax")), first.at("absmax2"));
+    }
+    const std::string key = std::to_string(step);
+    if (test.golden.at("parameters").contains(key)) {
+      SCOPED_TRACE("step " + key);
+      golden::expect_near(test.weight.detach().flatten().slice(0, 0, {}, 61),
+                          test.golden.at("parameters").at(key));
+    }
+  }
+}
+
+TEST(AdamW8bit, resumed_moments_are_the_same_to_the_bit) {
+  Quantized whole;
+  Quantized second;
+  for (int step = 1; step <= 6; ++step) {
+    whole.step(step);
+    if (step == 3) {
+      second.weight.detach().copy_(whole.weight);
+      const nn::NamedTensors saved = whole.optimizer->state();
+      const nn::NamedTensors live = second.optimizer->state();
+      ASSERT_EQ(saved.size(), live.size());
+      for (std::size_t i = 0; i < saved.size(); ++i) {
+        live[i].second.copy_(saved[i].second);
+      }
+    } else if (step > 3) {
+      second.step(step);
+    }
+  }
+  EXPECT_TRUE(at::equal(whole.weight, second.weight));
+  EXPECT_TRUE(at::equal(whole.state("exp_avg"), second.state("exp_avg")));
+}
+
+TEST(AdamW8bit, a_state_takes_a_quarter_and_the_way_is_near_that_of_adamw) {
+  Quantized test;
+  const at::Tensor exact = test.weight.detach().clone().requires_grad_();
+  config::OptimizerConfig config =
+      config_of({{"name", "adamw"}, {"options", test.golden.at("options")}});
+  const auto adamw = Optimizers::make(
+      "optimizer", "adamw", config,
+      ParameterGroups{{.parameters = {{"weight", exact}}, .weight_decay = config.weight_decay}});
+  ASSERT_TRUE(adamw);
+  const at::Tensor before = exact.detach().clone();
+  for (int step = 1; step <= 20; ++step) {
+    test.step(step);
+    exact.mutable_grad() = test.weight.grad();
+    (*adamw)->step(config.lr);
+  }
+  const double moved = (exact - before).norm().item<double>();
+  EXPECT_LT((test.weight - exact).norm().item<double>(), 0.05 * moved);
+  EXPECT_EQ(test.state("exp_avg").nbytes() * 4, exact.nbytes());
 }
 
 TEST(GroupParameters, all_decay_in_one_group) {

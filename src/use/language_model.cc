@@ -102,6 +102,8 @@ Result<void> open_pretrained(const LanguageModelOptions& options, LanguageModel&
   config::ModelConfig chosen;
   chosen.file = options.model.string();
   chosen.lora.adapter = options.adapter.string();
+  chosen.quantize = config->model.quantize;
+  chosen.double_quant = config->model.double_quant;
   model.model = KEDGE_TRY(nn::make_model(chosen, {.context = shape.context, .vocab = shape.vocab},
                                          {.context = model.context, .has_memory = false}));
   model.model->allocate(model.context->device);

@@ -59,8 +59,15 @@ Result<at::ScalarType> type_of_weights(const Path& base) {
   return at::kFloat;
 }
 
+// Into the original weights: few bits would lose what the adapters add.
 Result<Adapted> open_run(const MergeOptions& options) {
-  train::SavedModel saved = KEDGE_TRY(train::load_saved_model(options.model, options.overrides));
+  std::vector<std::string> overrides = {"model.quantize=none"};
+  overrides.insert(overrides.end(), options.overrides.begin(), options.overrides.end());
+  train::SavedModel saved = KEDGE_TRY(train::load_saved_model(options.model, overrides));
+  if (saved.config->model.quantize != config::Quantize::None) {
+    return fail(ErrorKind::Usage, "model.quantize: adapters are merged into whole weights",
+                "leave it out");
+  }
   const auto base = KEDGE_TRY(train::read_base(saved.state));
   if (!base) {
     return fail(ErrorKind::Usage,

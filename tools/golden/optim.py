@@ -18,27 +18,13 @@ from lion_pytorch import Lion
 from timm.optim.lamb import Lamb
 from torch.optim import lr_scheduler, swa_utils
 from torch_ema import ExponentialMovingAverage
+from values import gradient, initial
 
 FIXTURES = pathlib.Path(__file__).parents[2] / "tests" / "fixtures" / "train"
 SHAPES = {"fc.weight": (4, 6), "fc.bias": (6,), "conv.weight": (3, 2, 3, 3), "scale": ()}
 STEPS = 20
 KEPT_STEPS = (1, 10, 20)
 POINTS = 60
-
-
-def initial(index, shape):
-    count = math.prod(shape)
-    values = [math.cos(0.23 * i + index) for i in range(count)]
-    return torch.tensor(values, dtype=torch.float64).float().reshape(shape)
-
-
-def gradient(index, shape, step):
-    count = math.prod(shape)
-    values = [
-        (0.5 + 0.1 * index) * math.sin(0.37 * i + 1.3 * index + 0.91 * step) + 0.05
-        for i in range(count)
-    ]
-    return torch.tensor(values, dtype=torch.float64).float().reshape(shape)
 
 
 def rounded(tensor):

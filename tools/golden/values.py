@@ -1,4 +1,4 @@
-"""What golden generators share: values that a counter-based hash makes, how they are written."""
+"""What golden generators share: values that a hash or a formula makes, how they are written."""
 
 import math
 
@@ -34,3 +34,18 @@ def weight_value(name, stream, shape):
 
 def numbers(tensor):
     return [float(f"{v:.9g}") for v in tensor.detach().flatten().double().tolist()]
+
+
+def initial(index, shape):
+    count = math.prod(shape)
+    values = [math.cos(0.23 * i + index) for i in range(count)]
+    return torch.tensor(values, dtype=torch.float64).float().reshape(shape)
+
+
+def gradient(index, shape, step):
+    count = math.prod(shape)
+    values = [
+        (0.5 + 0.1 * index) * math.sin(0.37 * i + 1.3 * index + 0.91 * step) + 0.05
+        for i in range(count)
+    ]
+    return torch.tensor(values, dtype=torch.float64).float().reshape(shape)

@@ -124,6 +124,7 @@ struct Low {
 struct Joint : torch::CustomClassHolder {
   JoinedLinearKernels* kernels = nullptr;
   std::vector<std::int64_t> widths;  // of the parts
+  std::vector<device::Nf4Matrix> packed;  // the weights, or empty: they are parameters
   std::vector<Low> lows;
   device::Rotation rotation;
   bool has_bias = false;
@@ -171,7 +172,10 @@ at::Tensor adjoining(at::TensorList parts, std::int64_t dimension) {
   return first.as_strided(sizes, first.strides());
 }
 
-at::Tensor join_weights(at::TensorList weights) {
+at::Tensor join_weights(const Joint& joint, at::TensorList weights) {
+  if (!joint.packed.empty()) {
+    return unpack(joint.kernels->nf4, joint.packed);
+  }
   const at::Tensor together = adjoining(weights, 0);
   return (together.defined() ? together : torch::cat(weights)).to(at::kBFloat16);
 }
@@ -236,14 +240,17 @@ class JoinedLinearFunction : public torch::autograd::Function<JoinedLinearFuncti
     const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::DispatchKey::AutocastCUDA);
     const Parameters parameters(*joint, all);
     const at::Tensor rows = x.reshape({-1, x.size(-1)});
-    const at::Tensor weight = join_weights(parameters.weights);
+    const at::Tensor weight = join_weights(*joint, parameters.weights);
     const at::Tensor bias =
         joint->has_bias ? torch::cat(parameters.biases).to(at::kBFloat16) : at::Tensor();
     at::Tensor y = can_multiply_few_rows(rows, weight)
                        ? multiply_few_rows(joint->kernels->few_rows, rows, weight, bias)
                    : joint->has_bias ? at::addmm(bias, rows, weight.t())
                                      : rows.mm(weight.t());
-    variable_list saved = {rows, weight};
+    variable_list saved = {rows};
+    if (joint->packed.empty()) {
+      saved.push_back(weight);
+    }
     if (!joint->lows.empty()) {
       const at::Tensor low = rows.mm(join_downs(parameters.a).t());
       for (std::size_t k = 0; k < joint->lows.size(); ++k) {
@@ -273,20 +280,20 @@ class JoinedLinearFunction : public torch::autograd::Function<JoinedLinearFuncti
         c10::static_intrusive_pointer_cast<Joint>(ctx->saved_data["joint"].toCapsule());
     const variable_list saved = ctx->get_saved_variables();
     const at::Tensor& x = saved[0];
-    const at::Tensor& weight = saved[1];
-    const std::size_t before = joint->lows.empty() ? 2 : 3;
-    const Parameters parameters(*joint, at::TensorList(saved).slice(before));
+    const std::size_t low = joint->packed.empty() ? 2 : 1;  // where the adapters' part is, if any
+    const Parameters parameters(*joint,
+                                at::TensorList(saved).slice(low + (joint->lows.empty() ? 0 : 1)));
     std::vector<at::Tensor> parts;
     for (const at::Tensor& gradient : gradients) {
       parts.push_back(has_rows(gradient) ? rows_of(gradient)
                                          : gradient.reshape({-1, gradient.size(-1)}).contiguous());
     }
     const at::Tensor dy = join_gradients(*joint, parts);
-    at::Tensor dx = dy.mm(weight);
+    at::Tensor dx = dy.mm(joint->packed.empty() ? saved[1] : unpack(joint->kernels->nf4, joint->packed));
     variable_list result(1);
     add_weight_gradients(*joint, parameters, dy, x, result);
     if (!joint->lows.empty()) {
-      add_adapter_gradients(*joint, parameters, {.dy = dy, .x = x, .low = saved[2], .dx = dx},
+      add_adapter_gradients(*joint, parameters, {.dy = dy, .x = x, .low = saved[low], .dx = dx},
                             result);
     }
     result[0] = dx.view(ctx->saved_data["sizes"].toIntVector());
@@ -364,7 +371,8 @@ bool can_rotate(const device::JoinedLinearStep& step) {
 
 Result<JoinedLinearKernels> make_joined_linear_kernels(device::Plugin& plugin) {
   const Program program = KEDGE_TRY(Program::make(plugin, kCudaPrelude + kRotateSource, "rotate"));
-  return JoinedLinearKernels{.rotate = KEDGE_TRY(program.kernel("rotate")),
+  return JoinedLinearKernels{.nf4 = KEDGE_TRY(make_nf4_kernels(plugin)),
+                             .rotate = KEDGE_TRY(program.kernel("rotate")),
                              .join_rotated = KEDGE_TRY(program.kernel("join_rotated")),
                              .few_rows = KEDGE_TRY(make_few_rows_kernels(plugin))};
 }
@@ -374,6 +382,8 @@ bool can_join_linears(const device::JoinedLinearStep& step) {
   const bool biases_agree = std::ranges::all_of(
       step.biases, [&](const at::Tensor& bias) { return bias.defined() == first.defined(); });
   return step.x.scalar_type() == at::kBFloat16 && step.x.numel() > 0 && biases_agree &&
+         (step.packed.empty() || step.packed.size() == step.weights.size()) &&
+         std::ranges::all_of(step.packed, can_unpack) &&
          std::ranges::all_of(step.weights,
                              [](const at::Tensor& weight) {
                                return weight.dim() == 2 && weight.is_floating_point();
@@ -385,6 +395,7 @@ std::vector<at::Tensor> joined_linear(JoinedLinearKernels& kernels,
                                       const device::JoinedLinearStep& step) {
   auto joint = c10::make_intrusive<Joint>();
   joint->kernels = &kernels;
+  joint->packed = step.packed;
   joint->rotation = step.rotation;
   joint->has_bias = step.biases.front().defined();
   std::vector<at::Tensor> all(step.weights);

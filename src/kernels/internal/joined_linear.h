@@ -10,10 +10,12 @@
 #include "device/fused_ops.h"
 #include "device/plugin.h"
 #include "kernels/internal/few_rows.h"
+#include "kernels/internal/nf4.h"
 
 namespace kedge::kernels {
 
 struct JoinedLinearKernels {
+  Nf4Kernels nf4;
   std::unique_ptr<device::Kernel> rotate;
   std::unique_ptr<device::Kernel> join_rotated;
   FewRowsKernels few_rows;

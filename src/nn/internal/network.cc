@@ -7,6 +7,7 @@
 #include <torch/types.h>
 
 #include "nn/internal/recompute.h"
+#include "nn/quantized_weight.h"
 
 namespace kedge::nn {
 
@@ -54,9 +55,15 @@ std::vector<Block> Network::blocks() {
 }
 
 void Network::to(at::Device device) {
-  each_tensor([&](const std::string&, at::Tensor& tensor, bool) {
-    tensor.set_data(tensor.detach().to(device));
+  const auto packed = quantized_weights(*this);
+  each_tensor([&](const std::string& name, at::Tensor& tensor, bool) {
+    if (!packed.contains(name)) {
+      tensor.set_data(tensor.detach().to(device));
+    }
   });
+  for (const auto& [name, weight] : packed) {
+    weight->to(device);
+  }
   lay_joined_together();
 }
 
@@ -67,10 +74,16 @@ void Network::to(at::ScalarType type) {
 }
 
 void Network::allocate(at::Device device) {
-  each_tensor([&](const std::string&, at::Tensor& tensor, bool) {
-    tensor = at::empty_like(tensor.detach(), at::TensorOptions(device))
-                 .set_requires_grad(tensor.requires_grad());
+  const auto packed = quantized_weights(*this);
+  each_tensor([&](const std::string& name, at::Tensor& tensor, bool) {
+    if (!packed.contains(name)) {
+      tensor = at::empty_like(tensor.detach(), at::TensorOptions(device))
+                   .set_requires_grad(tensor.requires_grad());
+    }
   });
+  for (const auto& [name, weight] : packed) {
+    weight->allocate(device);
+  }
   lay_joined_together();
 }
 

@@ -10,6 +10,7 @@
 #include "data/sample_text.h"
 #include "device/device.h"
 #include "device/precision.h"
+#include "nn/quantized_weight.h"
 
 namespace kedge::train {
 namespace {
@@ -34,6 +35,25 @@ std::int64_t first_sample(const config::Config& config, const Setup& setup) {
                                      .epoch = 0,
                                      .shuffle = config.loader.shuffle},
                                     0);
+}
+
+// What weights in few bits take, and would take in the type that they are multiplied in.
+void say_quantized(Reporter& reporter, const config::Config& config, const Setup& setup) {
+  const auto packed = nn::quantized_weights(*setup.model);
+  std::uint64_t bytes = 0;
+  std::uint64_t unpacked = 0;
+  std::uint64_t rest = 0;
+  for (const auto& [name, tensor] : setup.model->parameters()) {
+    const auto found = packed.find(name);
+    (found == packed.end() ? rest : unpacked) += tensor.nbytes();
+    bytes += found == packed.end() ? 0 : found->second->size_bytes();
+  }
+  if (!packed.empty()) {
+    reporter.say(fmt::format("weights  {}: {} as {} (unpacked {}), {} as they are",
+                             render_bytes({bytes + rest}), render_bytes({bytes}),
+                             config::name_of(config.model.quantize), render_bytes({unpacked}),
+                             render_bytes({rest})));
+  }
 }
 
 }  // namespace
@@ -71,6 +91,7 @@ void say_facts(Reporter& reporter, const config::Config& config, const Setup& se
       trainable == all
           ? ""
           : fmt::format(", {} trained", render_grouped(static_cast<std::uint64_t>(trainable)))));
+  say_quantized(reporter, config, setup);
 }
 
 void say_sample(Reporter& reporter, const config::Config& config, const Setup& setup,

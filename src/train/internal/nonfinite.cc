@@ -27,19 +27,26 @@ std::string describe_largest(const nn::NamedTensors& parameters) {
                      largest);
 }
 
+// Without weights whose values are kept elsewhere, in few bits.
+nn::NamedTensors with_values(nn::NamedTensors tensors) {
+  std::erase_if(tensors, [](const auto& named) { return named.second.is_meta(); });
+  return tensors;
+}
+
 }  // namespace
 
 Error describe_nonfinite(nn::Model& model, const Inputs& inputs, std::string_view when) {
-  std::string culprit = "the loss itself; " + describe_largest(model.parameters());
+  const nn::NamedTensors parameters = with_values(model.parameters());
+  std::string culprit = "the loss itself; " + describe_largest(parameters);
   if (inputs.x.defined() && inputs.x.is_floating_point() &&
       !inputs.x.isfinite().all().item<bool>()) {
     culprit = "the input batch";
-  } else if (const auto name = find_first_nonfinite(parameters_and_buffers(model))) {
+  } else if (const auto name = find_first_nonfinite(with_values(parameters_and_buffers(model)))) {
     culprit = *name;
   } else if (inputs.x.defined()) {
     const torch::NoGradGuard no_grad;
     if (!model.forward(inputs.input()).isfinite().all().item<bool>()) {
-      culprit = "the model's scores; " + describe_largest(model.parameters());
+      culprit = "the model's scores; " + describe_largest(parameters);
     }
   }
   return {

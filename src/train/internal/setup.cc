@@ -15,6 +15,7 @@
 #include "device/precision.h"
 #include "kernels/jpeg.h"
 #include "nn/lora.h"
+#include "nn/quantized_weight.h"
 #include "nn/script_model.h"
 #include "nn/weights.h"
 #include "nn/whitening.h"
@@ -46,7 +47,28 @@ Result<void> check_batch_size(const config::Config& config, const data::Dataset&
   return {};
 }
 
+Result<void> check_quantized(const config::Config& config) {
+  if (config.model.quantize != config::Quantize::None && !config.model.lora.is_on()) {
+    return fail(ErrorKind::Usage, "model.quantize: weights in few bits cannot be trained",
+                "train adapters beside them (model.lora.rank=16), or leave model.quantize out");
+  }
+  return {};
+}
+
+// Checkpoints name the file that weights in few bits are from.
+Result<void> check_base_is_named(const config::Config& config, const Setup& setup) {
+  if (config.model.quantize != config::Quantize::None && !setup.base && config.checkpoint.enabled) {
+    return fail(ErrorKind::Usage,
+                "model.quantize: no file holds all weights beside the adapters, and checkpoints "
+                "could not name it",
+                "name whole weights with model.file or model.weights, or set "
+                "checkpoint.enabled=false to try random ones");
+  }
+  return {};
+}
+
 Result<std::unique_ptr<nn::Model>> make_trained_model(const config::Config& config, Setup& setup) {
+  KEDGE_TRY(check_quantized(config));
   torch::manual_seed(static_cast<std::uint64_t>(config.seed));
   auto model = KEDGE_TRY(
       nn::make_model(config.model, setup.preparation.signature, {.context = setup.context}));
@@ -67,6 +89,10 @@ Result<std::unique_ptr<nn::Model>> make_trained_model(const config::Config& conf
   if (base.valid() && report.new_head.empty()) {
     setup.base = KEDGE_TRY(base.get());
     setup.base->lora = KEDGE_TRY(nn::complete_lora(config.model.lora));
+  }
+  KEDGE_TRY(check_base_is_named(config, setup));
+  if (start.weights.empty()) {
+    nn::fill_quantized(*model);
   }
   if (config.train.recompute && !model->recompute_blocks()) {
     return fail(ErrorKind::Usage, "train.recompute: this model is not made of blocks",
@@ -362,7 +388,7 @@ Result<std::unique_ptr<Setup>> make_setup(const config::Config& config,
   }
   setup->strategy = KEDGE_TRY(parallel::Strategies::make(
       "strategy", "replicated", {config.dist, *setup->group, *setup->model}));
-  setup->optimizer = KEDGE_TRY(make_optimizer(*setup->model, config.optimizer));
+  setup->optimizer = KEDGE_TRY(make_optimizer(*setup->model, config.optimizer, setup->context->fused));
   KEDGE_TRY(place_data(config, *setup));
   find_jpeg_decoder(config, *setup);
   make_input_makers(config, *setup);

@@ -16,9 +16,9 @@
 
 namespace kedge::train::golden {
 
-inline nlohmann::json read(std::string_view name) {
+inline nlohmann::json read(std::string_view name, const std::string& part = "cases") {
   std::ifstream file(std::string(KEDGE_FIXTURES) + "/train/" + std::string(name) + ".json");
-  return nlohmann::json::parse(file).at("cases");
+  return nlohmann::json::parse(file).at(part);
 }
 
 inline at::Tensor from_formula(at::IntArrayRef shape, const auto& formula) {
