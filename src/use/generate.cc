@@ -24,9 +24,9 @@ namespace {
 using nlohmann::json;
 
 // The text that grows out of tokens; it ends before the first stop text.
-class Answer {
+class AnswerText {
  public:
-  Answer(const LanguageModel& model, const std::vector<std::string>& stops)
+  AnswerText(const LanguageModel& model, const std::vector<std::string>& stops)
       : stops_(stops), longest_stop_(0) {
     if (model.tokenizer) {
       decoder_.emplace(*model.tokenizer);
@@ -175,12 +175,12 @@ Result<void> check_options(const GenerateOptions& options) {
 }
 
 // Answers to some prompts at once; `show` is told what is new of each.
-Result<std::vector<Answer>> answer_prompts(const LanguageModel& model,
-                                           const GenerateOptions& options,
-                                           const std::vector<std::string>& prompts,
-                                           const std::function<void(std::size_t, Answer&)>& show) {
+Result<std::vector<AnswerText>> answer_prompts(
+    const LanguageModel& model, const GenerateOptions& options,
+    const std::vector<std::string>& prompts,
+    const std::function<void(std::size_t, AnswerText&)>& show) {
   std::vector<std::vector<std::int64_t>> texts;
-  std::vector<Answer> answers;
+  std::vector<AnswerText> answers;
   for (const std::string& prompt : prompts) {
     texts.push_back(
         KEDGE_TRY(encode_text(model, prompt, /*special_tokens=*/true, /*add_around=*/true)));
@@ -205,7 +205,7 @@ Result<std::vector<Answer>> answer_prompts(const LanguageModel& model,
   return answers;
 }
 
-json record_of(const std::string& id, const std::string& prompt, const Answer& answer) {
+json record_of(const std::string& id, const std::string& prompt, const AnswerText& answer) {
   return {{"id", id}, {"prompt", prompt}, {"text", answer.text()}, {"tokens", answer.tokens()}};
 }
 
@@ -235,7 +235,7 @@ Result<void> answer_file(const LanguageModel& model, const GenerateOptions& opti
     for (std::size_t i = from; i < std::min(from + step, prompts.size()); ++i) {
       texts.push_back(prompts[i].text);
     }
-    const auto answers = answer_prompts(model, options, texts, [](std::size_t, Answer&) {});
+    const auto answers = answer_prompts(model, options, texts, [](std::size_t, AnswerText&) {});
     if (!answers) {
       outcome = std::unexpected(answers.error());
       break;
@@ -261,7 +261,7 @@ Result<void> answer_one(const LanguageModel& model, const GenerateOptions& optio
   }
   const Stopwatch watch;
   const auto answers =
-      KEDGE_TRY(answer_prompts(model, options, {prompt}, [&](std::size_t, Answer& answer) {
+      KEDGE_TRY(answer_prompts(model, options, {prompt}, [&](std::size_t, AnswerText& answer) {
         if (!options.as_json) {
           fmt::print("{}", answer.take_new());
           std::fflush(stdout);
