@@ -18,6 +18,7 @@ constexpr auto kVerbs = std::to_array<Verb>({
     {"eval", "measure a trained model", nullptr},
     {"predict", "use a trained model on images or text", nullptr},
     {"generate", "text from a language model", nullptr},
+    {"score", "write a teacher's scores, for trainings that learn from them", nullptr},
     {"export", "write a trained model for other programs", nullptr},
     {"merge", "put low-rank adapters into a language model's weights", nullptr},
     {"ensemble", "use the best models of a sweep together, and measure that", run_ensemble},

@@ -84,6 +84,18 @@ const VerbHelp* find_torch_help(std::string_view verb) {
                      {"--tokenizer", "FILE", "a tokenizer.json; default: the model's own"},
                      {"--adapter", "DIR", "LoRA adapters in a folder of PEFT's, merged first"},
                      kJsonFlag}}},
+      {"score",
+       VerbHelp{.usage = "kedge score [CONFIG] [key=value ...]",
+                .text = "Writes what the config's distill.teacher finds of every training sample "
+                        "to a folder, from\n"
+                        "which distill.scores trains: the teacher is computed once, not in every "
+                        "step of every run.\n"
+                        "Run again, it goes on where it stopped.",
+                .flags = {{"--output", "DIR", "the folder; default: distill.scores"},
+                          {"--top-k", "K",
+                           "keep the K likeliest and the probability of the rest; 0: all\n(all "
+                           "classes, 64 tokens)"},
+                          kConfigFlag}}},
       {"export",
        VerbHelp{
            .usage = "kedge export MODEL OUTPUT",

@@ -28,6 +28,7 @@ constexpr auto kVerbs = std::to_array<Verb>({
     {"ensemble", run_ensemble},
     {"predict", run_predict},
     {"generate", run_generate},
+    {"score", run_score},
     {"export", run_export},
     {"merge", run_merge},
     {"verify-resume", run_verify_resume},
