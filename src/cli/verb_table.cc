@@ -20,6 +20,7 @@ constexpr auto kVerbs = std::to_array<Verb>({
     {"generate", "text from a language model", nullptr},
     {"chat", "talk with a language model", nullptr},
     {"serve", "a language model behind OpenAI's API", nullptr},
+    {"score", "write a teacher's scores, for trainings that learn from them", nullptr},
     {"export", "write a trained model for other programs", nullptr},
     {"merge", "put low-rank adapters into a language model's weights", nullptr},
     {"ensemble", "use the best models of a sweep together, and measure that", run_ensemble},

@@ -71,6 +71,8 @@ struct ModelConfig {
   std::optional<std::int64_t> width = {};
   std::optional<std::int64_t> kv_heads = {};
   std::optional<std::int64_t> ffn = {};
+  std::optional<std::int64_t> experts = {};
+  std::optional<std::int64_t> experts_per_token = {};
   std::optional<std::int64_t> patch = {};
   std::optional<std::int64_t> vocab = {};
   Quantize quantize = Quantize::None;
@@ -107,6 +109,12 @@ struct ModelConfig {
             "llama: heads of keys and values, each for several heads; empty: the model's own",
             at_least(1), InHash::UnlessDefault);
     s.field("ffn", ffn, "llama: inner width of an MLP; empty: the model's own", at_least(1),
+            InHash::UnlessDefault);
+    s.field("experts", experts,
+            "moe-mini: experts in the place of each block's MLP; empty: the model's own",
+            at_least(1), InHash::UnlessDefault);
+    s.field("experts_per_token", experts_per_token,
+            "moe-mini: how many of them each token passes; empty: the model's own", at_least(1),
             InHash::UnlessDefault);
     s.field("patch", patch, "vit: patch side in pixels; empty: the model's own", at_least(1));
     s.field("vocab", vocab, "language models: vocabulary size; empty: as many as the data has",

@@ -216,6 +216,7 @@ struct LossConfig {
   double label_smoothing = 0;
   double z_loss = 0;
   double beta = 0.1;
+  std::optional<double> router_aux = {};
 
   void describe(Section& s) {
     s.field("name", name, "what is minimised: `kedge list losses`");
@@ -229,6 +230,10 @@ struct LossConfig {
             at_least(0), InHash::UnlessDefault);
     s.field("beta", beta, "dpo: how strongly the model is held to what it was before", above(0),
             InHash::UnlessDefault);
+    s.field("router_aux", router_aux,
+            "models with experts: this times the imbalance of their use is added to the loss "
+            "(router_aux_loss_coef); empty: the model's own",
+            at_least(0), InHash::UnlessDefault);
   }
 };
 
@@ -236,6 +241,7 @@ struct LossConfig {
 // both scores divided by the temperature.
 struct DistillConfig {
   std::string teacher = "";
+  std::string scores = "";
   double weight = 0.5;
   double temperature = 2;
 
@@ -244,6 +250,10 @@ struct DistillConfig {
     s.field("teacher", teacher,
             "learn from this trained model's scores too: a run, a checkpoint, a folder of Hugging "
             "Face's, a .gguf or TorchScript file; empty: no teacher");
+    s.field("scores", scores,
+            "learn from the scores that `kedge score` wrote to this folder, instead of asking a "
+            "teacher in every step",
+            kMayChange);  // the folder may move: what is in it names its data
     s.field("weight", weight, "the share of the loss that is the distance to the teacher's scores",
             between(0, 1));
     s.field("temperature", temperature, "how much the scores of both are softened", above(0));

@@ -76,9 +76,11 @@ Result<void> validate(const LoadedConfig& loaded) {
   rules.refuse(c.ema.decay >= 1, "ema.decay", "must be below 1, or the average never moves");
   rules.refuse(c.train.mixup > 0 && c.loss.name == "nll", "train.mixup",
                "makes soft targets, which nll cannot take: use cross_entropy or mse");
-  rules.refuse(!c.distill.teacher.empty() && c.train.mixup > 0, "distill.teacher",
+  const bool is_taught = !c.distill.teacher.empty() || !c.distill.scores.empty();
+  const char* const taught_by = c.distill.scores.empty() ? "distill.teacher" : "distill.scores";
+  rules.refuse(is_taught && c.train.mixup > 0, taught_by,
                "has no scores for images that are mixed: leave train.mixup out");
-  rules.refuse(!c.distill.teacher.empty() && c.data.name == "preference", "distill.teacher",
+  rules.refuse(is_taught && c.data.name == "preference", taught_by,
                "is for classes and tokens, not for pairs of answers");
   rules.refuse(c.loss.name == "dpo" && c.data.name != "preference", "loss.name",
                "dpo judges pairs of answers: it needs data.name=preference");

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "nn/internal/config_keys.h"
+#include "nn/internal/moe_shape.h"
 
 namespace kedge::nn {
 namespace {
@@ -42,11 +43,16 @@ Result<RopeScaling> read_rope(const json& object, std::string_view where, double
 
 // Layers with a window, as transformers 5 lists them and 4 counts them.
 Result<void> read_windows(ConfigKeys& keys, std::string_view where, LlamaShape& shape) {
-  const bool has_switch = shape.family == "qwen2" || shape.family == "qwen3";
+  const bool has_switch = shape.family.starts_with("qwen");
   const bool is_used = KEDGE_TRY(keys.get<bool>("use_sliding_window", !has_switch));
   const auto window = KEDGE_TRY(keys.get<std::int64_t>("sliding_window", std::int64_t{0}));
   shape.window = is_used ? window : 0;
-  if (has_switch && shape.window > 0) {
+  if (shape.family == "qwen2_moe" && shape.window > 0) {
+    return fail(ErrorKind::Usage,
+                fmt::format("{}: sliding windows of qwen2_moe are not known", where),
+                "set use_sliding_window to false in the file");
+  }
+  if (has_switch && shape.family != "qwen3_moe" && shape.window > 0) {
     shape.window_from = KEDGE_TRY(keys.get<std::int64_t>("max_window_layers", std::int64_t{0}));
   }
   const auto types =
@@ -92,11 +98,13 @@ Result<std::vector<std::int64_t>> read_end_ids(ConfigKeys& keys) {
 }
 
 Result<void> read_biases(ConfigKeys& keys, LlamaShape& shape) {
-  const bool has_bias = KEDGE_TRY(keys.get<bool>("attention_bias", shape.family == "qwen2"));
-  shape.qkv_bias = has_bias;
-  shape.output_bias = has_bias && shape.family != "qwen2";
+  const bool is_qwen2 = shape.family.starts_with("qwen2");
+  const bool has_bias = KEDGE_TRY(keys.get<bool>("attention_bias", is_qwen2));
+  shape.qkv_bias =
+      shape.family == "qwen2_moe" ? KEDGE_TRY(keys.get<bool>("qkv_bias", true)) : has_bias;
+  shape.output_bias = has_bias && !is_qwen2;
   shape.mlp_bias = KEDGE_TRY(keys.get<bool>("mlp_bias", false));
-  shape.qk_norm = shape.family == "qwen3";
+  shape.qk_norm = shape.family.starts_with("qwen3");
   return {};
 }
 
@@ -109,20 +117,22 @@ Result<LlamaShape> read_llama_config(const json& object, std::string_view where)
   ConfigKeys keys(object, where);
   LlamaShape shape;
   shape.family = KEDGE_TRY(keys.get<std::string>("model_type"));
-  constexpr std::array<std::string_view, 4> kFamilies = {"llama", "mistral", "qwen2", "qwen3"};
+  constexpr std::array<std::string_view, 7> kFamilies = {
+      "llama", "mistral", "mixtral", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe"};
   if (std::ranges::find(kFamilies, shape.family) == kFamilies.end()) {
     return fail(
         ErrorKind::Usage,
         fmt::format("{} is of model_type '{}', which kedge does not have", where, shape.family),
-        "folders of llama, mistral, qwen2 and qwen3 are read");
+        "folders of llama, mistral, mixtral, qwen2, qwen2_moe, qwen3 and qwen3_moe are read");
   }
   shape.layers = KEDGE_TRY(keys.get<std::int64_t>("num_hidden_layers"));
   shape.width = KEDGE_TRY(keys.get<std::int64_t>("hidden_size"));
   shape.heads = KEDGE_TRY(keys.get<std::int64_t>("num_attention_heads"));
   shape.kv_heads = KEDGE_TRY(keys.get<std::int64_t>("num_key_value_heads", shape.heads));
   shape.head_width = KEDGE_TRY(keys.get<std::int64_t>(
-      "head_dim",
-      shape.family == "qwen3" ? 128 : shape.width / std::max<std::int64_t>(1, shape.heads)));
+      "head_dim", shape.family.starts_with("qwen3")
+                      ? 128
+                      : shape.width / std::max<std::int64_t>(1, shape.heads)));
   shape.ffn = KEDGE_TRY(keys.get<std::int64_t>("intermediate_size"));
   shape.vocab = KEDGE_TRY(keys.get<std::int64_t>("vocab_size"));
   shape.context = KEDGE_TRY(keys.get<std::int64_t>("max_position_embeddings"));
@@ -131,6 +141,7 @@ Result<LlamaShape> read_llama_config(const json& object, std::string_view where)
   shape.end_ids = KEDGE_TRY(read_end_ids(keys));
   KEDGE_TRY(read_biases(keys, shape));
   KEDGE_TRY(read_windows(keys, where, shape));
+  shape.moe = KEDGE_TRY(read_moe(keys, where, shape));
   shape.rope_base = KEDGE_TRY(keys.get<double>("rope_theta", 10000.0));
   for (const char* key : {"rope_scaling", "rope_parameters"}) {  // of transformers 4 and 5
     if (keys.has(key)) {
@@ -201,10 +212,11 @@ Result<LlamaShape> read_llama_gguf(const json& facts, std::string_view where) {
 }
 
 json to_config_json(const LlamaShape& shape, std::string_view dtype) {
-  const std::map<std::string_view, std::string_view> kClasses = {{"llama", "LlamaForCausalLM"},
-                                                                 {"mistral", "MistralForCausalLM"},
-                                                                 {"qwen2", "Qwen2ForCausalLM"},
-                                                                 {"qwen3", "Qwen3ForCausalLM"}};
+  const std::map<std::string_view, std::string_view> kClasses = {
+      {"llama", "LlamaForCausalLM"},        {"mistral", "MistralForCausalLM"},
+      {"mixtral", "MixtralForCausalLM"},    {"qwen2", "Qwen2ForCausalLM"},
+      {"qwen2_moe", "Qwen2MoeForCausalLM"}, {"qwen3", "Qwen3ForCausalLM"},
+      {"qwen3_moe", "Qwen3MoeForCausalLM"}};
   json object = {{"model_type", shape.family},
                  {"architectures", {kClasses.at(shape.family)}},
                  {"num_hidden_layers", shape.layers},
@@ -220,18 +232,24 @@ json to_config_json(const LlamaShape& shape, std::string_view dtype) {
                  {"tie_word_embeddings", shape.is_tied},
                  {"hidden_act", "silu"},
                  {"torch_dtype", dtype}};
-  if (shape.family != "qwen2" && shape.family != "mistral") {
+  const bool is_mistral = shape.family == "mistral" || shape.family == "mixtral";
+  if (shape.family == "qwen2_moe") {
+    object["qkv_bias"] = shape.qkv_bias;
+  } else if (shape.family != "qwen2" && !is_mistral) {
     object["attention_bias"] = shape.qkv_bias;
   }
+  write_moe(shape, object);
   if (shape.family == "llama") {
     object["mlp_bias"] = shape.mlp_bias;
   }
-  if (shape.family == "mistral") {
+  if (is_mistral) {
     object["sliding_window"] = shape.window > 0 ? json(shape.window) : json();
   } else if (shape.window > 0) {
     object["use_sliding_window"] = true;
     object["sliding_window"] = shape.window;
-    object["max_window_layers"] = shape.window_from;
+    if (shape.family != "qwen3_moe") {
+      object["max_window_layers"] = shape.window_from;
+    }
   }
   if (!shape.end_ids.empty()) {
     object["eos_token_id"] =

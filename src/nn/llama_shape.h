@@ -1,5 +1,5 @@
-// The layout of Llama and its family (Mistral, Qwen2, Qwen3, SmolLM2, ...), as Hugging Face's
-// config.json and GGUF headers describe it: numbers and switches, no tensors.
+// The layout of Llama and its family (Mistral, Mixtral, Qwen2, Qwen3, SmolLM2, ...), as Hugging
+// Face's config.json and GGUF headers describe it: numbers and switches, no tensors.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +26,18 @@ struct RopeScaling {
   double attention_factor = 0;  // yarn: of cosines and sines; 0: 0.1 ln(factor) + 1
 };
 
+// Experts in the place of MLPs, of which each token passes a few.
+struct MoeShape {
+  std::int64_t experts = 0;  // 0: every block has an MLP
+  std::int64_t per_token = 2;
+  std::int64_t ffn = 0;                         // inner width of an expert
+  std::int64_t shared_ffn = 0;                  // of the expert that every token passes; 0: none
+  bool is_normalised = true;                    // a token's chosen experts weigh 1 together
+  std::int64_t every = 1;                       // of so many blocks the last has experts,
+  std::vector<std::int64_t> dense_layers = {};  // but for these
+  double aux_loss = 0.001;                      // router_aux_loss_coef
+};
+
 struct LlamaShape {
   std::string family = "llama";  // config.json's model_type
   std::int64_t layers = 0;
@@ -48,8 +60,11 @@ struct LlamaShape {
   // The layer from which on the window holds.
   std::int64_t window_from = 0;
   std::vector<std::int64_t> end_ids = {};  // tokens that end a text
+  MoeShape moe = {};
 
   std::int64_t window_of(std::int64_t layer) const { return layer >= window_from ? window : 0; }
+
+  bool has_experts(std::int64_t layer) const;
 };
 
 // A config.json of transformers 4 or 5. Usage: another architecture, or a key that is not known

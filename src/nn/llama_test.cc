@@ -27,6 +27,7 @@ using Json = nlohmann::json;
 using testing::HasSubstr;
 
 constexpr std::int64_t kTokens = 20;
+constexpr double kAuxLoss = 30;  // AUX_LOSS of the generator
 
 const Json& cases() {
   static const Json json =
@@ -86,7 +87,15 @@ TEST_P(LlamaCase, scores_and_gradients_are_those_of_transformers) {
   const auto middle = expected.begin() + vocab;
   golden::expect_near(scores[0][-1], std::vector(expected.begin(), middle), "last of text 0");
   golden::expect_near(scores[1], std::vector(middle, expected.end()), "text 1");
-  weighted_sum(scores).backward();
+  at::Tensor loss = weighted_sum(scores);
+  ASSERT_EQ(model->aux_loss_coefficient().has_value(), its().contains("aux_loss"));
+  if (model->aux_loss_coefficient()) {
+    const at::Tensor aux_loss = model->take_aux_loss();
+    golden::expect_near(aux_loss, Json::array({its()["aux_loss"]}), "balance of the experts");
+    EXPECT_FALSE(model->take_aux_loss().defined());
+    loss = loss + aux_loss * kAuxLoss;
+  }
+  loss.backward();
   ASSERT_EQ(model->parameters().size(), its()["gradients"].size());
   for (const auto& [name, tensor] : model->parameters()) {
     const Json& gradient = its()["gradients"].at(name);
@@ -128,7 +137,11 @@ TEST_P(LlamaCase, recomputes_the_same_gradients) {
   ASSERT_TRUE(recomputing->recompute_blocks());
   for (Model* model : {kept.get(), recomputing.get()}) {
     golden::fill_by_name(model->parameters());
-    weighted_sum(model->forward(tokens_of(its()["config"]))).backward();
+    at::Tensor loss = weighted_sum(model->forward(tokens_of(its()["config"])));
+    if (model->aux_loss_coefficient()) {
+      loss = loss + model->take_aux_loss() * kAuxLoss;
+    }
+    loss.backward();
   }
   const NamedTensors expected = kept->parameters();
   const NamedTensors actual = recomputing->parameters();

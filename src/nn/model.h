@@ -34,7 +34,12 @@ struct Flow {
   at::Tensor positions = {};
   // Bool [B, 1, T, T], which tokens each may look at; undefined: itself and all before it.
   at::Tensor seen = {};
+  // In training, how mixtures of experts were used so far: blocks add to it.
+  at::Tensor load = {};
 };
+
+// a + b, where either may be undefined.
+at::Tensor sum_of(const at::Tensor& a, const at::Tensor& b);
 
 // A piece of a model that can be computed, kept, moved and recomputed by itself.
 struct Block {
@@ -86,6 +91,13 @@ class Model {
 
   // Whether it tells documents apart; one that does not must not be given any.
   virtual bool takes_documents() const { return false; }
+
+  // What training adds to its loss beside what the targets say, so that all of a mixture's experts
+  // are used: the factor that the model itself names; nothing: there is no such loss.
+  virtual std::optional<double> aux_loss_coefficient() const { return std::nullopt; }
+
+  // That loss, without its factor, of the last forward pass in training; given once.
+  virtual at::Tensor take_aux_loss() { return {}; }
 
   // In the order in which they compute: in training, forward() is each of them on what the one
   // before it gave, the first on {input.x} (of tokens without documents), the last one's x being

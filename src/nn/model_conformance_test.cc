@@ -314,6 +314,8 @@ TEST_P(EveryModel, reads_the_keys_that_it_lists_and_no_others) {
       {"width", [](auto& config) { config.width = 12; }},
       {"kv_heads", [](auto& config) { config.kv_heads = 1; }},
       {"ffn", [](auto& config) { config.ffn = 24; }},
+      {"experts", [](auto& config) { config.experts = 3; }},
+      {"experts_per_token", [](auto& config) { config.experts_per_token = 1; }},
       {"patch", [](auto& config) { config.patch = 8; }},
       {"vocab", [](auto& config) { config.vocab = 32; }},
   };

@@ -15,6 +15,7 @@
 #include <torch/utils.h>
 #include <unistd.h>
 
+#include "nn/decoder.h"
 #include "nn/script_model.h"
 
 namespace kedge::nn {

@@ -13,6 +13,7 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
+#include "nn/internal/fused_experts.h"
 #include "nn/internal/shape.h"
 #include "nn/internal/weight_names.h"
 #include "nn/lora.h"
@@ -62,7 +63,8 @@ class Plan {
     for (const auto& [name, tensor] : targets_) {
       model_names.push_back(name);
     }
-    for (const TensorView& view : file.tensors()) {
+    views_ = experts_apart(file.tensors(), model_names);
+    for (const TensorView& view : views_) {
       file_names.push_back(view.name);
       views.emplace(view.name, &view);
     }
@@ -191,6 +193,7 @@ class Plan {
   std::string file_name_;
   const std::set<std::string>& present_;
   std::map<std::string, QuantizedWeight*> packed_;
+  std::vector<TensorView> views_;  // of the file
   NamedTensors targets_;
   std::map<std::string, const TensorView*> sources_;  // by model name
   bool is_file_transposed_ = false;

@@ -11,6 +11,7 @@
 #include "nn/loss.h"
 #include "train/internal/resident.h"
 #include "train/preparation.h"
+#include "train/stored_scores.h"
 
 namespace kedge::train {
 namespace {
@@ -85,6 +86,8 @@ Inputs InputMaker::make() {
     inputs.counted = is_out.logical_not().sum().to(at::kDouble);
     inputs.y = inputs.y.masked_fill(is_out, nn::kIgnoredTarget);
   }
+  inputs.teacher_scores = staged(kTeacherScores);
+  inputs.teacher_ids = staged(kTeacherIds);
   return inputs;
 }
 

@@ -35,6 +35,9 @@ struct Inputs {
   at::Tensor counted = {};    // targets that a mask leaves, a double; undefined: all of them
   at::Tensor documents = {};  // nn::ModelInput's
   at::Tensor reference = {};  // preference pairs: float [N, 2]
+  // What a teacher found (stored_scores.h): bytes [N, ...], int32 [N, positions, kept].
+  at::Tensor teacher_scores = {};
+  at::Tensor teacher_ids = {};
 
   nn::ModelInput input() const { return {x, documents}; }
 };

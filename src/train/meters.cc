@@ -13,6 +13,27 @@ Meters::Meters(const device::ContextPtr& context, std::int64_t own)
 
 void Meters::reset() {
   sums_.zero_();  // in place: a captured step adds to this very tensor
+  if (aux_.defined()) {
+    aux_.zero_();
+  }
+}
+
+void Meters::expect_aux_loss() {
+  aux_ = torch::zeros({2}, sums_.options());
+}
+
+void Meters::add_aux_loss(const at::Tensor& loss) {
+  const torch::NoGradGuard no_grad;
+  aux_[0].add_(loss.detach().to(at::kDouble));
+  aux_[1].add_(1);
+}
+
+nn::NamedTensors Meters::state() const {
+  nn::NamedTensors state = {{"sums", sums_}};
+  if (aux_.defined()) {
+    state.emplace_back("aux", aux_);
+  }
+  return state;
 }
 
 void Meters::add(const at::Tensor& loss, const at::Tensor& scores, const Inputs& inputs) {
@@ -42,14 +63,24 @@ Metrics Meters::read(const std::string& prefix, dist::ProcessGroup& group) {
     means.own.push_back(value[i] / count);
   }
   Metrics metrics{{prefix + "loss", means.loss}};
+  if (aux_.defined()) {
+    at::Tensor aux = group.is_alone() ? aux_ : aux_.clone();
+    group.all_reduce_sum(aux);
+    const at::Tensor read = aux.cpu();
+    metrics[prefix + "aux_loss"] = read[0].item<double>() / std::max(read[1].item<double>(), 1.0);
+  }
   read_own(means, prefix, metrics);
   return metrics;
 }
 
 void Meters::move_to_first(dist::ProcessGroup& group) {
-  group.all_reduce_sum(sums_);
-  if (!group.is_first()) {
-    sums_.zero_();
+  for (at::Tensor* sums : {&sums_, &aux_}) {
+    if (sums->defined()) {
+      group.all_reduce_sum(*sums);
+      if (!group.is_first()) {
+        sums->zero_();
+      }
+    }
   }
 }
 

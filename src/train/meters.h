@@ -32,11 +32,17 @@ class Meters {
   // `loss` is the mean over the targets that count.
   void add(const at::Tensor& loss, const at::Tensor& scores, const Inputs& inputs);
 
+  // Before the first add(): a loss that is added to the task's is measured too, as "aux_loss".
+  void expect_aux_loss();
+
+  // The mean of one micro-batch.
+  void add_aux_loss(const at::Tensor& loss);
+
   // A collective: over all ranks, "<prefix>loss" and the task's own. The sums stay.
   Metrics read(const std::string& prefix, dist::ProcessGroup& group);
 
   // The sums so far, live: a run that is resumed inside an epoch goes on with them.
-  nn::NamedTensors state() const { return {{"sums", sums_}}; }
+  nn::NamedTensors state() const;
 
   // A collective that moves the sums of all ranks to rank 0: what is saved in the middle of an
   // epoch is of all.
@@ -70,6 +76,7 @@ class Meters {
                         Metrics& /*metrics*/) const {}
 
   at::Tensor sums_;  // double: loss * targets, targets, and the task's own
+  at::Tensor aux_;   // double: the added losses, and how many; undefined: none is expected
 };
 
 }  // namespace kedge::train

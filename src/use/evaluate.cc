@@ -10,11 +10,13 @@
 #include "device/device.h"
 #include "device/plugin.h"
 #include "nn/loss.h"
+#include "nn/pretrained.h"
 #include "train/evaluator.h"
 #include "train/reference.h"
 #include "train/saved_model.h"
 #include "train/torch_guard.h"
 #include "use/internal/class_report.h"
+#include "use/perplexity.h"
 
 namespace kedge::use {
 namespace {
@@ -129,7 +131,28 @@ Result<Measured> measure_model(nn::Model& model, const train::SavedModel& saved,
                   static_cast<std::int64_t>(dataset->size())};
 }
 
+namespace {
+
+// What others trained has no data of its own.
+Result<void> evaluate_pretrained(const EvaluateOptions& options) {
+  const auto config = KEDGE_TRY(config::load_config({.overrides = options.overrides}));
+  if (config->data.path.empty() || options.on_train_split) {
+    return fail(ErrorKind::Usage,
+                fmt::format("{} was trained elsewhere and has no data to measure it on",
+                            options.model.string()),
+                "name a text with --text FILE or data.path=FILE, or questions with --choices FILE");
+  }
+  return run_perplexity({.model = {.model = options.model, .overrides = options.overrides},
+                         .text = config->data.path,
+                         .as_json = options.as_json});
+}
+
+}  // namespace
+
 Result<void> run_evaluate(const EvaluateOptions& options) {
+  if (nn::is_pretrained(options.model)) {
+    return evaluate_pretrained(options);
+  }
   device::open();
   return train::catch_torch([&] { return evaluate(options); });
 }

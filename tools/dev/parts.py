@@ -70,6 +70,8 @@ PARTS = [
     Part("interop", peer("tests/python/interop_test.py"), needs=("peers",)),
     Part("instruct", peer("tests/python/instruct_test.py"), needs=("peers",)),
     Part("talk", peer("tests/python/talk_test.py"), needs=("peers",)),
+    Part("eval", peer("tests/python/eval_test.py"), needs=("peers",)),
+    Part("moe", peer("tests/python/moe_test.py"), needs=("peers",)),
     Part("exchange", peer("tests/python/exchange_test.py"), needs=("peers",)),
     Part(
         "tokenizers",

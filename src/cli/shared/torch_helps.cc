@@ -42,13 +42,32 @@ const VerbHelp* find_torch_help(std::string_view verb) {
            .flags = {kConfigFlag,
                      {"--waits", "", "tell which operations make a step wait for the device"}}}},
       {"eval",
-       VerbHelp{.usage = "kedge eval MODEL [key=value ...]",
-                .text = "Measures a trained model (a run, or a checkpoint folder) on the "
-                        "validation split of its\n"
-                        "data: metrics, scores per class, confusion matrix. key=value changes the "
-                        "config it\n"
-                        "was trained with, e.g. data.path=other/folder.",
-                .flags = {{"--train", "", "measure on the training split instead"}, kJsonFlag}}},
+       VerbHelp{
+           .usage = "kedge eval MODEL [key=value ...]",
+           .text = "Measures a trained model (a run, or a checkpoint folder) on the "
+                   "validation split of its\n"
+                   "data: metrics, scores per class, confusion matrix. key=value changes the "
+                   "config it\n"
+                   "was trained with, e.g. data.path=other/folder. Of a language model (a "
+                   "run, a folder of\n"
+                   "Hugging Face's, a .gguf file) --text measures the perplexity, and "
+                   "--choices which of\n"
+                   "several answers it finds the likeliest.",
+           .flags = {{"--train", "", "measure on the training split instead"},
+                     {"--text", "FILE",
+                      "a text, or .jsonl with \"text\": perplexity, bits per byte"},
+                     {"--context", "N",
+                      "tokens of a window of --text (what the model takes, up to 2048)"},
+                     {"--stride", "N", "tokens from one window to the next (half a window)"},
+                     {"--choices", "FILE",
+                      ".jsonl with \"context\", \"choices\", \"answer\"; or with "
+                      "\"context\",\n\"continuation\""},
+                     {"--delimiter", "TEXT", "between a context and a choice (a space)"},
+                     {"--output", "FILE", "a record an item of --choices; run again, it goes on"},
+                     {"--batch", "N", "windows (4) or continuations (16) at once"},
+                     {"--tokenizer", "FILE", "tokenizer.json; default: the model's own"},
+                     {"--adapter", "DIR", "a folder of PEFT's, merged into the model"},
+                     kJsonFlag}}},
       {"predict",
        VerbHelp{.usage = "kedge predict MODEL INPUT [key=value ...]",
                 .text = "Applies a trained model (a run, or a checkpoint folder) to an image, a "
@@ -109,6 +128,18 @@ const VerbHelp* find_torch_help(std::string_view verb) {
                      {"--tokenizer", "FILE", "a tokenizer.json; default: the model's own"},
                      {"--adapter", "DIR", "LoRA adapters in a folder of PEFT's, merged first"},
                      kJsonFlag}}},
+      {"score",
+       VerbHelp{.usage = "kedge score [CONFIG] [key=value ...]",
+                .text = "Writes what the config's distill.teacher finds of every training sample "
+                        "to a folder, from\n"
+                        "which distill.scores trains: the teacher is computed once, not in every "
+                        "step of every run.\n"
+                        "Run again, it goes on where it stopped.",
+                .flags = {{"--output", "DIR", "the folder; default: distill.scores"},
+                          {"--top-k", "K",
+                           "keep the K likeliest and the probability of the rest; 0: all\n(all "
+                           "classes, 64 tokens)"},
+                          kConfigFlag}}},
       {"export",
        VerbHelp{
            .usage = "kedge export MODEL OUTPUT",

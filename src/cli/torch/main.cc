@@ -30,6 +30,7 @@ constexpr auto kVerbs = std::to_array<Verb>({
     {"generate", run_generate},
     {"chat", run_chat},
     {"serve", run_serve},
+    {"score", run_score},
     {"export", run_export},
     {"merge", run_merge},
     {"verify-resume", run_verify_resume},

@@ -26,6 +26,7 @@ Result<void> run_predict(const Invocation& invocation);
 Result<void> run_generate(const Invocation& invocation);
 Result<void> run_chat(const Invocation& invocation);
 Result<void> run_serve(const Invocation& invocation);
+Result<void> run_score(const Invocation& invocation);
 Result<void> run_export(const Invocation& invocation);
 Result<void> run_merge(const Invocation& invocation);
 Result<void> run_verify_resume(const Invocation& invocation);

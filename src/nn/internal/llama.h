@@ -3,9 +3,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "nn/decoder.h"
+#include "nn/internal/gated_mlp.h"
+#include "nn/internal/moe.h"
 #include "nn/internal/network.h"
 #include "nn/internal/rope.h"
 #include "nn/llama_shape.h"
@@ -42,18 +45,6 @@ class LlamaAttention : public Layer {
   std::shared_ptr<RmsNorm> k_norm_;
 };
 
-class LlamaMlp : public Layer {
- public:
-  LlamaMlp(const Making& making, const LlamaShape& shape);
-
-  at::Tensor forward(const at::Tensor& x_BTC);
-
- private:
-  std::shared_ptr<Linear> gate_proj_;
-  std::shared_ptr<Linear> up_proj_;
-  std::shared_ptr<Linear> down_proj_;
-};
-
 class LlamaBlock : public Layer {
  public:
   LlamaBlock(const Making& making, const LlamaShape& shape, std::int64_t layer,
@@ -69,7 +60,8 @@ class LlamaBlock : public Layer {
   std::shared_ptr<RmsNorm> input_norm_;
   std::shared_ptr<LlamaAttention> attention_;
   std::shared_ptr<RmsNorm> mlp_norm_;
-  std::shared_ptr<LlamaMlp> mlp_;
+  std::shared_ptr<GatedMlp> mlp_;  // null where there are experts,
+  std::shared_ptr<MoeMlp> moe_;    // else these are
 };
 
 class Llama : public Network, public Decoder {
@@ -88,11 +80,16 @@ class Llama : public Network, public Decoder {
 
   std::optional<HuggingFaceLayout> hugging_face_layout(std::string_view dtype) const override;
 
+  std::optional<double> aux_loss_coefficient() const override;
+
+  at::Tensor take_aux_loss() override { return std::exchange(aux_loss_, {}); }
+
  private:
   Flow begin(const ModelInput& input) const override;
   Head head_of(const Flow& flow) override;
   Flow embed(const Flow& flow) const;
-  at::Tensor scores_of(const Flow& flow) const;
+  at::Tensor normed_of(const Flow& flow);
+  at::Tensor scores_of(const Flow& flow);
   void init_weights();
 
   LlamaShape shape_;
@@ -101,6 +98,7 @@ class Llama : public Network, public Decoder {
   std::vector<std::shared_ptr<LlamaBlock>> blocks_;
   std::shared_ptr<RmsNorm> norm_;
   std::shared_ptr<Linear> head_;  // null where it is tied
+  at::Tensor aux_loss_;           // of the last forward pass in training, with its gradients
 };
 
 // On the device of the making's context, in the type that it trains in.

@@ -60,11 +60,22 @@ struct Kept : torch::CustomClassHolder {
   at::Tensor positions;
   at::Tensor seen;
   std::optional<AutocastAs> autocast;
+  bool gives_delta = false;
 };
+
+variable_list all_of(const Flow& out) {
+  variable_list tensors = {out.x};
+  for (const at::Tensor& tensor : {out.delta, out.load}) {
+    if (tensor.defined()) {
+      tensors.push_back(tensor);
+    }
+  }
+  return tensors;
+}
 
 class RecomputeFunction : public torch::autograd::Function<RecomputeFunction> {
  public:
-  // A defined delta of the result stands second.
+  // The result's x, and what else of it is defined.
   static variable_list forward(AutogradContext* ctx, const at::Tensor& x,
                                const std::optional<at::Tensor>& delta, const at::Tensor& /*anchor*/,
                                const c10::intrusive_ptr<Kept>& kept) {
@@ -73,10 +84,11 @@ class RecomputeFunction : public torch::autograd::Function<RecomputeFunction> {
                                     .delta = delta.value_or(at::Tensor()),
                                     .positions = kept->positions,
                                     .seen = kept->seen});
+    kept->gives_delta = out.delta.defined();
     ctx->saved_data["kept"] = at::IValue::make_capsule(kept);
     ctx->save_for_backward({x, delta.value_or(at::Tensor())});
     ctx->set_materialize_grads(false);
-    return out.delta.defined() ? variable_list{out.x, out.delta} : variable_list{out.x};
+    return all_of(out);
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& gradients) {
@@ -97,14 +109,13 @@ class RecomputeFunction : public torch::autograd::Function<RecomputeFunction> {
     }
     variable_list roots;
     variable_list upstream;
-    const auto add = [&](const at::Tensor& root, std::size_t i) {
-      if (root.defined() && i < gradients.size() && gradients[i].defined()) {
-        roots.push_back(root);
+    const variable_list outputs = all_of(out);
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      if (gradients[i].defined()) {
+        roots.push_back(outputs[i]);
         upstream.push_back(gradients[i]);
       }
-    };
-    add(out.x, 0);
-    add(out.delta, 1);
+    }
     torch::autograd::backward(roots, upstream);
     return {in.x.grad(), in.delta.defined() ? in.delta.grad() : at::Tensor(), {}, {}};
   }
@@ -126,10 +137,12 @@ Flow recomputed(const std::function<Flow(Flow)>& forward, const Flow& flow) {
       torch::empty({0}, flow.x.options().dtype(at::kFloat).requires_grad(true));
   const variable_list out = RecomputeFunction::apply(
       flow.x, flow.delta.defined() ? std::optional(flow.delta) : std::nullopt, anchor, kept);
+  const std::size_t load = kept->gives_delta ? 2 : 1;
   return {.x = out[0],
-          .delta = out.size() > 1 ? out[1] : at::Tensor(),
+          .delta = kept->gives_delta ? out[1] : at::Tensor(),
           .positions = flow.positions,
-          .seen = flow.seen};
+          .seen = flow.seen,
+          .load = sum_of(flow.load, out.size() > load ? out[load] : at::Tensor())};
 }
 
 }  // namespace kedge::nn

@@ -48,15 +48,13 @@ std::string file_name(const Prefixes& prefixes, std::string_view model_name) {
   return prefixes.file + std::string(model_name.substr(prefixes.model.size()));
 }
 
-}  // namespace
-
-std::map<std::string, std::string> match_names(const std::vector<std::string>& model_names,
-                                               const std::vector<std::string>& file_names) {
-  std::map<std::string, std::string> files;  // plain name to the file's own
-  for (const std::string& name : file_names) {
-    files.emplace(plain_name(name), name);
-  }
+// Every pair of prefixes by which some names match; the empty ones alone where all do as they are.
+std::set<Prefixes> find_candidates(const std::vector<std::string>& model_names,
+                                   const std::map<std::string, std::string>& files) {
   std::set<Prefixes> candidates{{}};
+  if (std::ranges::all_of(model_names, [&](const auto& name) { return files.contains(name); })) {
+    return candidates;
+  }
   for (const std::string& model_name : model_names) {
     for (const auto& [plain, name] : files) {
       if (is_prefixed(plain, model_name)) {
@@ -67,8 +65,19 @@ std::map<std::string, std::string> match_names(const std::vector<std::string>& m
       }
     }
   }
+  return candidates;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> match_names(const std::vector<std::string>& model_names,
+                                               const std::vector<std::string>& file_names) {
+  std::map<std::string, std::string> files;  // plain name to the file's own
+  for (const std::string& name : file_names) {
+    files.emplace(plain_name(name), name);
+  }
   std::map<std::string, std::string> best;
-  for (const Prefixes& prefixes : candidates) {
+  for (const Prefixes& prefixes : find_candidates(model_names, files)) {
     std::map<std::string, std::string> matched;
     for (const std::string& model_name : model_names) {
       if (const auto found = files.find(file_name(prefixes, model_name)); found != files.end()) {

@@ -76,18 +76,6 @@ at::Tensor LlamaAttention::decode(const at::Tensor& x_BTC, const DecodePlace& pl
   return o_proj_->forward(y_BHTD.transpose(1, 2).flatten(2));
 }
 
-LlamaMlp::LlamaMlp(const Making& making, const LlamaShape& shape) : Layer(making) {
-  add_linear("gate_proj", gate_proj_, shape.width, shape.ffn, shape.mlp_bias);
-  add_linear("up_proj", up_proj_, shape.width, shape.ffn, shape.mlp_bias);
-  add_joined({&gate_proj_, &up_proj_});
-  add_linear("down_proj", down_proj_, shape.ffn, shape.width, shape.mlp_bias);
-}
-
-at::Tensor LlamaMlp::forward(const at::Tensor& x_BTC) {
-  const Joined both = forward_joined({gate_proj_.get(), up_proj_.get()}, x_BTC);
-  return down_proj_->forward(gated(context(), both.parts[0], both.parts[1]));
-}
-
 LlamaBlock::LlamaBlock(const Making& making, const LlamaShape& shape, std::int64_t layer,
                        const std::shared_ptr<Rope>& rope)
     : Layer(making) {
@@ -95,7 +83,15 @@ LlamaBlock::LlamaBlock(const Making& making, const LlamaShape& shape, std::int64
   input_norm_ = add_layer("input_layernorm", norm());
   attention_ = add_layer("self_attn", std::make_shared<LlamaAttention>(making, shape, layer, rope));
   mlp_norm_ = add_layer("post_attention_layernorm", norm());
-  mlp_ = add_layer("mlp", std::make_shared<LlamaMlp>(making, shape));
+  if (shape.has_experts(layer)) {
+    moe_ = add_layer(shape.family == "mixtral" ? "block_sparse_moe" : "mlp",
+                     std::make_shared<MoeMlp>(making, shape));
+  } else {
+    mlp_ = add_layer("mlp",
+                     std::make_shared<GatedMlp>(making, GatedMlpShape{.width = shape.width,
+                                                                      .ffn = shape.ffn,
+                                                                      .has_bias = shape.mlp_bias}));
+  }
 }
 
 Flow LlamaBlock::forward(const Flow& flow) {
@@ -110,10 +106,13 @@ template <typename Attend>
 Flow LlamaBlock::through(const Flow& flow, const Attend& attend) {
   const AddNormed first = input_norm_->forward_sum(flow.x, flow.delta);
   const AddNormed second = mlp_norm_->forward_sum(first.sum, attend(first.normed));
+  const MoeMlp::Mixed mixed = moe_ == nullptr ? MoeMlp::Mixed{.y = mlp_->forward(second.normed)}
+                                              : moe_->forward(second.normed);
   return {.x = second.sum,
-          .delta = mlp_->forward(second.normed),
+          .delta = mixed.y,
           .positions = flow.positions,
-          .seen = flow.seen};
+          .seen = flow.seen,
+          .load = sum_of(flow.load, mixed.load_2E)};
 }
 
 // A tied head may be written twice.
@@ -157,8 +156,23 @@ Flow Llama::embed(const Flow& flow) const {
   return {.x = embed_->forward(tokens_BT), .positions = positions, .seen = flow.seen};
 }
 
-at::Tensor Llama::scores_of(const Flow& flow) const {
-  const at::Tensor normed = norm_->forward_sum(flow.x, flow.delta).normed;
+at::Tensor Llama::normed_of(const Flow& flow) {
+  if (flow.load.defined()) {
+    std::int64_t mixtures = 0;
+    for (std::int64_t i = 0; i < shape_.layers; ++i) {
+      mixtures += shape_.has_experts(i) ? 1 : 0;
+    }
+    aux_loss_ = balance_loss(flow.load, flow.x.numel() / shape_.width * mixtures);
+  }
+  return norm_->forward_sum(flow.x, flow.delta).normed;
+}
+
+std::optional<double> Llama::aux_loss_coefficient() const {
+  return shape_.moe.experts > 0 ? std::optional(shape_.moe.aux_loss) : std::nullopt;
+}
+
+at::Tensor Llama::scores_of(const Flow& flow) {
+  const at::Tensor normed = normed_of(flow);
   return head_ == nullptr ? torch::linear(normed, embed_->weight) : head_->forward(normed);
 }
 
@@ -169,8 +183,7 @@ bool Llama::ends_in_linear() const {
 }
 
 Head Llama::head_of(const Flow& flow) {
-  return {.features = norm_->forward_sum(flow.x, flow.delta).normed,
-          .weight = head_ == nullptr ? embed_->weight : head_->weight};
+  return {.features = normed_of(flow), .weight = head_ == nullptr ? embed_->weight : head_->weight};
 }
 
 std::optional<HuggingFaceLayout> Llama::hugging_face_layout(std::string_view dtype) const {
@@ -223,9 +236,33 @@ Making on_device(const Making& making) {
   return there;
 }
 
+Result<void> choose_experts(std::string_view name, const config::ModelConfig& config,
+                            LlamaShape& shape) {
+  MoeShape& moe = shape.moe;
+  if (moe.experts == 0) {
+    return {};
+  }
+  moe.ffn = shape.ffn;
+  moe.experts = config.experts.value_or(moe.experts);
+  moe.per_token = config.experts_per_token.value_or(moe.per_token);
+  if (moe.per_token > moe.experts) {
+    return fail(ErrorKind::Usage,
+                fmt::format("{}: model.experts_per_token {} is more than the {} experts", name,
+                            moe.per_token, moe.experts));
+  }
+  return {};
+}
+
+std::vector<std::string_view> keys_of(const LlamaShape& own) {
+  std::vector<std::string_view> keys = {"layers", "heads", "width", "kv_heads", "ffn", "vocab"};
+  if (own.moe.experts > 0) {
+    keys.insert(keys.end(), {"experts", "experts_per_token"});
+  }
+  return keys;
+}
+
 Models::Entry llama_entry(std::string_view name, LlamaShape own, std::string_view summary) {
-  return {name,
-          summary,
+  return {name, summary,
           [=](const config::ModelConfig& config, const Signature& signature,
               const Making& making) -> Result<std::unique_ptr<Model>> {
             KEDGE_TRY(require_tokens(name, signature));
@@ -233,6 +270,7 @@ Models::Entry llama_entry(std::string_view name, LlamaShape own, std::string_vie
             shape.layers = config.layers.value_or(own.layers);
             shape.width = config.width.value_or(own.width);
             shape.ffn = config.ffn.value_or(own.ffn);
+            KEDGE_TRY(choose_experts(name, config, shape));
             if (config.heads) {
               KEDGE_TRY(require_heads_divide(name, shape.width, *config.heads));
               shape.heads = *config.heads;
@@ -255,7 +293,7 @@ Models::Entry llama_entry(std::string_view name, LlamaShape own, std::string_vie
             shape.context = signature.context;
             return make_llama(shape, making);
           },
-          {"layers", "heads", "width", "kv_heads", "ffn", "vocab"}};
+          keys_of(own)};
 }
 
 const Models::Add kAddLlama(llama_entry("llama",
@@ -268,6 +306,17 @@ const Models::Add kAddLlama(llama_entry("llama",
                                          .is_tied = true},
                                         "Llama layout, 6 layers of width 192 with 6 heads on 2 "
                                         "key/value heads"));
+const Models::Add kAddMoeMini(
+    llama_entry("moe-mini",
+                {.family = "mixtral",
+                 .layers = 4,
+                 .width = 128,
+                 .heads = 4,
+                 .kv_heads = 2,
+                 .head_width = 32,
+                 .ffn = 256,
+                 .moe = {.experts = 8, .aux_loss = 0.01}},
+                "Mixtral's layout, small: 4 layers of width 128 with 8 experts, 2 for each token"));
 const Models::Add kAddSmolLm(llama_entry("smollm2-135m",
                                          {.layers = 30,
                                           .width = 576,

@@ -23,6 +23,7 @@
 #include "train/internal/random_state.h"
 #include "train/reference.h"
 #include "train/saved_model.h"
+#include "train/stored_scores.h"
 
 namespace kedge::train {
 namespace {
@@ -94,6 +95,10 @@ Result<std::unique_ptr<nn::Model>> make_trained_model(const config::Config& conf
   if (start.weights.empty()) {
     nn::fill_quantized(*model);
   }
+  if (config.loss.router_aux && !model->aux_loss_coefficient()) {
+    return fail(ErrorKind::Usage, "loss.router_aux: the model has no mixture of experts",
+                "leave loss.router_aux out");
+  }
   if (config.train.recompute && !model->recompute_blocks()) {
     return fail(ErrorKind::Usage, "train.recompute: this model is not made of blocks",
                 "leave train.recompute out");
@@ -109,6 +114,22 @@ Result<std::unique_ptr<nn::Model>> make_trained_model(const config::Config& conf
     use_channels_last(*model);
   }
   return model;
+}
+
+// A teacher, or what it said before training.
+Result<void> find_teacher(const config::Config& config, Setup& setup) {
+  if (!config.distill.scores.empty()) {
+    const ScoresInfo expected = expected_scores(setup.preparation, setup.data);
+    setup.data.train =
+        KEDGE_TRY(with_stored_scores(std::move(setup.data.train), config.distill, expected));
+    return {};
+  }
+  setup.teacher = KEDGE_TRY(Teacher::load(config, setup.preparation, setup.context));
+  if (setup.teacher != nullptr && setup.group->is_first()) {
+    say("teacher  {}: {} parameters", config.distill.teacher,
+        render_grouped(static_cast<std::uint64_t>(nn::count_parameters(setup.teacher->model()))));
+  }
+  return {};
 }
 
 Result<void> check_documents(const config::Config& config, const Setup& setup) {
@@ -375,11 +396,7 @@ Result<std::unique_ptr<Setup>> make_setup(const config::Config& config,
   KEDGE_TRY(check_batch_size(config, *setup->data.train));
   setup->preparation = KEDGE_TRY(prepare(config, *setup->data.train, setup->eval_pipeline));
   setup->model = KEDGE_TRY(make_trained_model(config, *setup));
-  setup->teacher = KEDGE_TRY(Teacher::load(config, setup->preparation, setup->context));
-  if (setup->teacher != nullptr && setup->group->is_first()) {
-    say("teacher  {}: {} parameters", config.distill.teacher,
-        render_grouped(static_cast<std::uint64_t>(nn::count_parameters(setup->teacher->model()))));
-  }
+  KEDGE_TRY(find_teacher(config, *setup));
   KEDGE_TRY(check_train_images(config, *setup));
   KEDGE_TRY(check_documents(config, *setup));
   KEDGE_TRY(add_references(config, *setup));

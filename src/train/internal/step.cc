@@ -26,6 +26,10 @@ Step::Step(const StepParts& parts)
                                                    .has_mixed_targets = config_.train.mixup > 0,
                                                    .beta = config_.loss.beta})),
       graphs_(why_not_captured() ? nullptr : parts.capture_with) {
+  if (const auto own = parts.model.aux_loss_coefficient()) {
+    aux_loss_ = config_.loss.router_aux.value_or(*own);
+    meters_->expect_aux_loss();
+  }
   if (config_.ema.decay > 0) {
     ema_.emplace(parts.model.parameters(), parts.model.buffers());
   }
@@ -155,17 +159,30 @@ at::Tensor Step::compute_loss(const Inputs& inputs) {
   if (config_.train.mixup > 0) {
     return mixed_loss(inputs);
   }
-  if (parts_.teacher != nullptr) {
-    return taught_loss(inputs);
+  if (parts_.teacher != nullptr || inputs.teacher_scores.defined()) {
+    return with_aux_loss(taught_loss(inputs));
   }
   const Scored scored = score(parts_.strategy, parts_.loss, *parts_.preparation.task, inputs);
   meters_->add(scored.loss, scored.scores, inputs);
-  return scored.loss;
+  return with_aux_loss(scored.loss);
+}
+
+// What is reported as the loss is the task's own; what is added has a metric of its own.
+at::Tensor Step::with_aux_loss(at::Tensor loss) {
+  if (!aux_loss_) {
+    return loss;
+  }
+  const at::Tensor added = parts_.model.take_aux_loss();
+  meters_->add_aux_loss(added);
+  return loss + added.to(loss.scalar_type()) * *aux_loss_;
 }
 
 at::Tensor Step::taught_loss(const Inputs& inputs) {
   const at::Tensor scores = parts_.strategy.forward(inputs.input());
-  at::Tensor loss = parts_.teacher->mix(parts_.loss(scores, inputs.y), scores, inputs);
+  const at::Tensor own = parts_.loss(scores, inputs.y);
+  at::Tensor loss = parts_.teacher != nullptr
+                        ? parts_.teacher->mix(own, scores, inputs)
+                        : mix_with_stored(config_.distill, own, scores, inputs);
   meters_->add(loss, scores, inputs);
   return loss;
 }

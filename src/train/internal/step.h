@@ -90,6 +90,7 @@ class Step {
   at::Tensor compute_loss(const Inputs& inputs);
   at::Tensor mixed_loss(const Inputs& inputs);
   at::Tensor taught_loss(const Inputs& inputs);
+  at::Tensor with_aux_loss(at::Tensor loss);
   void draw_mixup_lambda();
   StepPlace weighted_on_device(StepPlace place);
   void set_rate(const StepPlace& place);
@@ -106,6 +107,7 @@ class Step {
   std::set<std::string> frozen_;
   std::unique_ptr<Meters> meters_;
   Rate rate_{0};
+  std::optional<double> aux_loss_;  // the factor of what the model adds; nothing: it adds nothing
   at::Tensor mixup_lambda_;
   at::Tensor loss_weight_;  // of a masked micro-batch's mean in that of the step
   std::optional<Ema> ema_;

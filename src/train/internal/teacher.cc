@@ -110,22 +110,54 @@ Result<std::unique_ptr<Teacher>> Teacher::load(const config::Config& config,
   return std::make_unique<Teacher>(std::move(found.model), config.distill);
 }
 
+at::Tensor softened_scores(const at::Tensor& scores, double temperature) {
+  const at::ScalarType type = scores.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+  return torch::log_softmax(scores.reshape({-1, scores.size(-1)}).to(type) / temperature, -1);
+}
+
+namespace {
+
+at::Tensor divergence(const at::Tensor& own, const at::Tensor& wanted) {
+  return torch::kl_div(own, wanted, at::Reduction::None, /*log_target=*/true).sum(-1);
+}
+
+at::Tensor mixed(const config::DistillConfig& config, const at::Tensor& loss,
+                 const at::Tensor& distances, const Inputs& inputs) {
+  const at::Tensor counts = inputs.y.reshape({-1}).ge(0);
+  const at::Tensor distance = torch::where(counts, distances, 0.0).sum() / counts.sum();
+  return loss * (1 - config.weight) +
+         distance * (config.weight * config.temperature * config.temperature);
+}
+
+}  // namespace
+
+at::Tensor mix_with_stored(const config::DistillConfig& config, const at::Tensor& loss,
+                           const at::Tensor& scores, const Inputs& inputs) {
+  const at::Tensor own = softened_scores(scores, config.temperature);
+  const at::Tensor stored =
+      inputs.teacher_scores.view(at::kHalf).reshape({own.size(0), -1}).to(own.scalar_type());
+  const at::Tensor kept = stored.narrow(1, 0, stored.size(1) - 1);
+  if (!inputs.teacher_ids.defined()) {
+    return mixed(config, loss, divergence(own, kept), inputs);
+  }
+  const at::Tensor ids = inputs.teacher_ids.reshape(kept.sizes()).to(at::kLong);
+  const at::Tensor own_kept = own.gather(1, ids);
+  constexpr double kBelowOne = 1 - 1e-6;  // so that the logarithm of the others has a gradient
+  const at::Tensor own_rest =
+      torch::log1p(-own_kept.exp().sum(-1, /*keepdim=*/true).clamp_max(kBelowOne));
+  const at::Tensor wanted_rest = stored.narrow(1, stored.size(1) - 1, 1);
+  return mixed(config, loss, divergence(own_kept, kept) + divergence(own_rest, wanted_rest),
+               inputs);
+}
+
 at::Tensor Teacher::mix(const at::Tensor& loss, const at::Tensor& scores, const Inputs& inputs) {
-  const double temperature = config_.temperature;
-  const auto softened = [&](const at::Tensor& all) {
-    const at::ScalarType type = all.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-    return torch::log_softmax(all.reshape({-1, all.size(-1)}).to(type) / temperature, -1);
-  };
   at::Tensor wanted;
   {
     const torch::NoGradGuard no_grad;
-    wanted = softened(model_->forward(inputs.input()));
+    wanted = softened_scores(model_->forward(inputs.input()), config_.temperature);
   }
-  const at::Tensor distances =
-      torch::kl_div(softened(scores), wanted, at::Reduction::None, /*log_target=*/true).sum(-1);
-  const at::Tensor counts = inputs.y.reshape({-1}).ge(0);
-  const at::Tensor distance = torch::where(counts, distances, 0.0).sum() / counts.sum();
-  return loss * (1 - config_.weight) + distance * (config_.weight * temperature * temperature);
+  return mixed(config_, loss, divergence(softened_scores(scores, config_.temperature), wanted),
+               inputs);
 }
 
 }  // namespace kedge::train

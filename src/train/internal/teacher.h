@@ -12,6 +12,16 @@
 
 namespace kedge::train {
 
+// The logarithms of the probabilities that scores / temperature mean: [rows, classes], in float32
+// (float64 of such).
+at::Tensor softened_scores(const at::Tensor& scores, double temperature);
+
+// (1 - weight) loss + weight temperature^2 KL(the teacher's, the model's) over the scores that have
+// a target, with what the inputs bring of a teacher. Where that is not all of its scores,
+// everything else counts as one class. Asked of the device, not read back.
+at::Tensor mix_with_stored(const config::DistillConfig& config, const at::Tensor& loss,
+                           const at::Tensor& scores, const Inputs& inputs);
+
 class Teacher {
  public:
   // `model` is on the device that trains, in evaluation mode, and frozen.
@@ -24,8 +34,7 @@ class Teacher {
                                                const Preparation& preparation,
                                                const device::ContextPtr& context);
 
-  // (1 - weight) loss + weight temperature^2 KL of the scores that have a target. Asked of the
-  // device, not read back.
+  // The same with the scores that the teacher has for the inputs.
   at::Tensor mix(const at::Tensor& loss, const at::Tensor& scores, const Inputs& inputs);
 
   nn::Model& model() { return *model_; }

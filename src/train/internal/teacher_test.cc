@@ -53,5 +53,28 @@ TEST(teacher, mixes_the_loss_with_the_distance_to_its_scores) {
   EXPECT_TRUE(torch::allclose(scores.grad(), expected, 1e-5, 1e-6)) << scores.grad();
 }
 
+// Expected values: PyTorch 2.11, as above with the probabilities of all but a row's two likeliest
+// added up, of the teacher's scores {{2, 0, -1, 0.5}, {0.5, 1.5, 0, -0.5}, {1, 2, 3, 4}}.
+TEST(teacher, mixes_the_loss_with_the_distance_to_scores_of_which_the_likeliest_were_kept) {
+  const at::Tensor kept = torch::tensor({{-0.7243436F, -1.4743435F, -1.2502666F},
+                                         {-0.8947715F, -1.3947716F, -1.0688320F},
+                                         {-0.7873387F, -1.2873386F, -1.3132617F}});
+  const at::Tensor scores =
+      torch::tensor(
+          {{1.0F, 0.5F, -0.5F, 0.0F}, {-1.0F, 1.0F, 2.0F, 0.5F}, {0.0F, 0.0F, 1.0F, 0.0F}})
+          .requires_grad_();
+  Inputs inputs{.x = scores, .y = torch::tensor({0, 1, -100}, torch::kInt64)};
+  inputs.teacher_scores = kept.to(torch::kHalf).view(torch::kByte);
+  inputs.teacher_ids = torch::tensor({{0, 3}, {1, 0}, {3, 2}}, torch::kInt32).unsqueeze(1);
+  const at::Tensor own = torch::cross_entropy_loss(scores, inputs.y);
+  const at::Tensor loss = mix_with_stored({.weight = 0.7, .temperature = 2}, own, scores, inputs);
+  EXPECT_NEAR(loss.item<double>(), 0.6955266, 1e-3);
+  loss.backward();
+  const at::Tensor expected = torch::tensor({{-0.1760393F, 0.1073667F, 0.0552409F, 0.0134316F},
+                                             {-0.1011219F, -0.2180258F, 0.2322334F, 0.0869143F},
+                                             {0.0F, 0.0F, 0.0F, 0.0F}});
+  EXPECT_TRUE(torch::allclose(scores.grad(), expected, 1e-3, 1e-3)) << scores.grad();
+}
+
 }  // namespace
 }  // namespace kedge::train
