@@ -118,7 +118,7 @@ class OrderedRecords {
 Result<void> answer_file(const LanguageModel& model, const GenerateOptions& options) {
   const std::vector<Prompt> all = KEDGE_TRY(read_prompts(options.input));
   const auto done =
-      options.output.empty() ? std::set<std::string>() : KEDGE_TRY(read_done(options.output));
+      options.output.empty() ? std::set<std::string>() : KEDGE_TRY(read_answered(options.output));
   Requests requests(model, options.settings);
   std::vector<const Prompt*> left;
   std::vector<TextRequest> asked;

@@ -57,7 +57,7 @@ Result<std::vector<Prompt>> read_prompts(const Path& path) {
   return prompts;
 }
 
-Result<std::set<std::string>> read_done(const Path& output) {
+Result<std::set<std::string>> read_answered(const Path& output) {
   std::set<std::string> done;
   if (!std::filesystem::exists(output)) {
     return done;

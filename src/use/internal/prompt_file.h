@@ -21,6 +21,6 @@ struct Prompt {
 Result<std::vector<Prompt>> read_prompts(const Path& path);
 
 // Ids of the records that the output has; a torn last line is cut off.
-Result<std::set<std::string>> read_done(const Path& output);
+Result<std::set<std::string>> read_answered(const Path& output);
 
 }  // namespace kedge::use
