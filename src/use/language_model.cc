@@ -12,6 +12,8 @@
 #include "config/load.h"
 #include "data/tokenizer/gguf_tokenizer.h"
 #include "device/device.h"
+#include "device/plugin.h"
+#include "kernels/fused.h"
 #include "nn/lora.h"
 #include "nn/pretrained.h"
 #include "nn/weights.h"
@@ -98,10 +100,20 @@ config::TrainConfig train_config(const config::LoadedConfig& config) {
   return train;
 }
 
+// Weights in 4 bits are unpacked by a kernel where there is one: plain operations would move fifty
+// times as many bytes.
+Result<device::ContextPtr> make_context(const config::LoadedConfig& config) {
+  device::Context context = KEDGE_TRY(device::make_context(train_config(config)));
+  const bool is_wanted = config->train.fused && config->model.quantize == config::Quantize::Nf4;
+  if (is_wanted && context.device.is_cuda() && device::plugin() != nullptr) {
+    context.fused = KEDGE_TRY(kernels::fused_ops(*device::plugin()));
+  }
+  return std::make_shared<const device::Context>(std::move(context));
+}
+
 Result<void> open_pretrained(const LanguageModelOptions& options, LanguageModel& model) {
   const auto config = KEDGE_TRY(config::load_config({.overrides = options.overrides}));
-  model.context = std::make_shared<const device::Context>(
-      KEDGE_TRY(device::make_context(train_config(config))));
+  model.context = KEDGE_TRY(make_context(config));
   const auto shape = KEDGE_TRY(nn::read_pretrained_shape(options.model));
   model.vocab = shape.vocab;
   config::ModelConfig chosen;

@@ -17,7 +17,7 @@ bool is_coded(const at::Tensor& parameter) {
   return parameter.numel() >= kLeastCoded;
 }
 
-at::Tensor make_state(const std::string& name, const at::Tensor& parameter) {
+at::Tensor make_moment(const std::string& name, const at::Tensor& parameter) {
   const at::TensorOptions options = parameter.options().dtype(at::kFloat).requires_grad(false);
   if (name.ends_with("absmax")) {
     const std::int64_t blocks = (parameter.numel() + kBlock - 1) / kBlock;
@@ -36,7 +36,7 @@ class AdamW8bit : public ForeachOptimizer {
             groups,
             {.names = {"exp_avg", "exp_avg_sq", "exp_avg_absmax", "exp_avg_sq_absmax"},
              .step_count = StepCount::Device,
-             .make = make_state}),
+             .make = make_moment}),
         config_(config),
         fused_(groups.front().fused) {
     const at::Device device = groups.front().parameters.front().second.device();
