@@ -175,10 +175,10 @@ Result<void> check_options(const GenerateOptions& options) {
 }
 
 // Answers to some prompts at once; `show` is told what is new of each.
-Result<std::vector<AnswerText>> answer_prompts(const LanguageModel& model,
-                                           const GenerateOptions& options,
-                                           const std::vector<std::string>& prompts,
-                                           const std::function<void(std::size_t, AnswerText&)>& show) {
+Result<std::vector<AnswerText>> answer_prompts(
+    const LanguageModel& model, const GenerateOptions& options,
+    const std::vector<std::string>& prompts,
+    const std::function<void(std::size_t, AnswerText&)>& show) {
   std::vector<std::vector<std::int64_t>> texts;
   std::vector<AnswerText> answers;
   for (const std::string& prompt : prompts) {

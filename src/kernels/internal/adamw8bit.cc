@@ -13,7 +13,7 @@ namespace kedge::kernels {
 namespace {
 
 constexpr unsigned kMomentThreads = 256;
-constexpr std::int64_t kMoments = 256;       // that share a greatest value
+constexpr std::int64_t kMoments = 256;            // that share a greatest value
 constexpr std::int64_t kMostMomentBlocks = 4096;  // then each does several: tables are read once
 
 // A thread has one value of a block.
@@ -145,8 +145,8 @@ bool can_adamw8bit(const device::Adamw8bitStep& step) {
 }
 
 void adamw8bit(const Adamw8bitKernels& kernels, const device::Adamw8bitStep& step) {
-  device::Kernel& kernel = step.parameter.scalar_type() == at::kFloat ? *kernels.on_floats
-                                                                      : *kernels.on_bfloat16;
+  device::Kernel& kernel =
+      step.parameter.scalar_type() == at::kFloat ? *kernels.on_floats : *kernels.on_bfloat16;
   const std::int64_t count = step.parameter.numel();
   const auto blocks =
       static_cast<unsigned>(std::min((count + kMoments - 1) / kMoments, kMostMomentBlocks));
@@ -155,11 +155,10 @@ void adamw8bit(const Adamw8bitKernels& kernels, const device::Adamw8bitStep& ste
          step.gradient.const_data_ptr(), step.first.codes.mutable_data_ptr(),
          step.first.absmax.mutable_data_ptr(), step.second.codes.mutable_data_ptr(),
          step.second.absmax.mutable_data_ptr(), step.first.table.const_data_ptr(),
-         step.second.table.const_data_ptr(), step.step.const_data_ptr(),
-         step.rate.const_data_ptr(), as_float(std::log(step.beta1)),
-         as_float(std::log(step.beta2)), as_float(step.beta1), as_float(step.beta2),
-         as_float(1 - step.beta1), as_float(1 - step.beta2), as_float(step.eps),
-         as_float(step.weight_decay), count);
+         step.second.table.const_data_ptr(), step.step.const_data_ptr(), step.rate.const_data_ptr(),
+         as_float(std::log(step.beta1)), as_float(std::log(step.beta2)), as_float(step.beta1),
+         as_float(step.beta2), as_float(1 - step.beta1), as_float(1 - step.beta2),
+         as_float(step.eps), as_float(step.weight_decay), count);
 }
 
 }  // namespace kedge::kernels
