@@ -141,9 +141,12 @@ struct OptimizerConfig {
             Fixed{"the saved state is of other parameter groups"});
     s.field("momentum", momentum, "sgd, rmsprop, muon: momentum", between(0, 1));
     s.field("nesterov", nesterov, "sgd: Nesterov momentum");
-    s.field("beta1", beta1, "adam, adamw, adamw8bit, lion: decay of the first moment", between(0, 1));
-    s.field("beta2", beta2, "adam, adamw, adamw8bit, lion: decay of the second moment", between(0, 1));
-    s.field("eps", eps, "adam, adamw, adamw8bit, rmsprop, adagrad: added to the denominator", at_least(0));
+    s.field("beta1", beta1, "adam, adamw, adamw8bit, lion: decay of the first moment",
+            between(0, 1));
+    s.field("beta2", beta2, "adam, adamw, adamw8bit, lion: decay of the second moment",
+            between(0, 1));
+    s.field("eps", eps, "adam, adamw, adamw8bit, rmsprop, adagrad: added to the denominator",
+            at_least(0));
     s.field("alpha", alpha, "rmsprop: smoothing constant", between(0, 1));
     s.field("rest", rest, "muon: what updates the rest, which is vectors, embeddings and the head");
     s.field("rest_lr", rest_lr, "muon: learning rate of the rest; 0: lr", at_least(0));

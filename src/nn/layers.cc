@@ -84,9 +84,9 @@ at::TensorOptions Layer::options() const {
 Linear::Linear(const Making& making, std::int64_t in, std::int64_t out, bool has_bias)
     : Layer(making) {
   const at::TensorOptions of_weight = options();
-  add_parameter("weight", weight,
-                torch::empty({out, in}, making.has_linear_memory ? of_weight
-                                                                 : of_weight.device(at::kMeta)));
+  add_parameter(
+      "weight", weight,
+      torch::empty({out, in}, making.has_linear_memory ? of_weight : of_weight.device(at::kMeta)));
   if (has_bias) {
     add_parameter("bias", bias, torch::empty({out}, options()));
   }

@@ -15,10 +15,9 @@ class Quantizer : public Converter {
     if (name == "lm_head") {
       linear->give_weight_memory();
     } else {
-      linear->keep_as(make_quantized_weight(config_, linear->weight.sizes(),
-                                            linear->making().has_memory
-                                                ? linear->making().device
-                                                : at::Device(at::kMeta)));
+      linear->keep_as(make_quantized_weight(
+          config_, linear->weight.sizes(),
+          linear->making().has_memory ? linear->making().device : at::Device(at::kMeta)));
     }
     return linear;
   }

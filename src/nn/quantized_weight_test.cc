@@ -88,8 +88,7 @@ TEST(Nf4, bytes_are_those_of_bitsandbytes) {
 }
 
 TEST(Int8, rows_are_parts_of_127_of_their_greatest_value) {
-  const auto weight =
-      make_quantized_weight(quantized_as(config::Quantize::Int8), {2, 4}, at::kCPU);
+  const auto weight = make_quantized_weight(quantized_as(config::Quantize::Int8), {2, 4}, at::kCPU);
   weight->store(torch::tensor({{254.0F, -254.0F, 3.1F, 0.9F}, {0.0F, 0.0F, 0.0F, 0.0F}}));
   EXPECT_TRUE(at::equal(weight->unpack(at::kFloat),
                         torch::tensor({{254.0F, -254.0F, 4.0F, 0.0F}, {0.0F, 0.0F, 0.0F, 0.0F}})));

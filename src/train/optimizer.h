@@ -20,7 +20,7 @@ namespace kedge::train {
 struct ParameterGroup {
   nn::NamedTensors parameters;
   double weight_decay = 0;
-  nn::WeightNames names = {};  // of the model: which are its head and its tables
+  nn::WeightNames names = {};         // of the model: which are its head and its tables
   device::FusedOps* fused = nullptr;  // null: plain operations
 };
 

@@ -106,11 +106,10 @@ struct Quantized {
   std::unique_ptr<Optimizer> make() {
     config::OptimizerConfig config =
         config_of({{"name", "adamw8bit"}, {"options", golden.at("options")}});
-    return std::move(
-        Optimizers::make("optimizer", config.name, config,
-                         ParameterGroups{{.parameters = {{"weight", weight}},
-                                          .weight_decay = config.weight_decay}})
-            .value());
+    return std::move(Optimizers::make("optimizer", config.name, config,
+                                      ParameterGroups{{.parameters = {{"weight", weight}},
+                                                       .weight_decay = config.weight_decay}})
+                         .value());
   }
 
   void step(int number) {

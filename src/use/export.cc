@@ -88,8 +88,8 @@ Result<void> check_options(const ExportOptions& options) {
 
 Result<void> export_model(const ExportOptions& options) {
   KEDGE_TRY(check_options(options));
-  const train::SavedModel saved =
-      KEDGE_TRY(train::load_saved_model(options.model, {"train.device=cpu", "model.quantize=none"}));
+  const train::SavedModel saved = KEDGE_TRY(
+      train::load_saved_model(options.model, {"train.device=cpu", "model.quantize=none"}));
   if (options.format.empty()) {
     return export_file(saved, options.output);
   }

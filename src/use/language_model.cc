@@ -12,6 +12,7 @@
 #include "config/load.h"
 #include "data/tokenizer/gguf_tokenizer.h"
 #include "device/device.h"
+#include "device/plugin.h"
 #include "nn/lora.h"
 #include "nn/pretrained.h"
 #include "nn/weights.h"

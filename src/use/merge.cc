@@ -44,6 +44,7 @@ constexpr const char* kProbe =
 struct Adapted {
   std::unique_ptr<nn::Model> model;
   std::int64_t vocab = 0;
+  std::int64_t context = 0;
   Path base;
   at::ScalarType base_type = at::kFloat;  // of the base's weights
 };
@@ -76,6 +77,7 @@ Result<Adapted> open_run(const MergeOptions& options) {
   }
   return Adapted{.model = std::move(saved.model),
                  .vocab = saved.preparation.signature.vocab,
+                 .context = saved.preparation.signature.context,
                  .base = base->path,
                  .base_type = KEDGE_TRY(type_of_weights(base->path))};
 }
@@ -94,6 +96,7 @@ Result<Adapted> open_pair(const MergeOptions& options) {
   Adapted adapted{
       .model = KEDGE_TRY(nn::make_model(config, {.context = shape.context, .vocab = shape.vocab})),
       .vocab = shape.vocab,
+      .context = shape.context,
       .base = options.model,
       .base_type = KEDGE_TRY(type_of_weights(options.model))};
   KEDGE_TRY(nn::load_weights(*adapted.model, options.model));
@@ -103,6 +106,7 @@ Result<Adapted> open_pair(const MergeOptions& options) {
 
 // Token ids [1, T] that answers are compared on.
 Result<at::Tensor> probe_tokens(const Adapted& adapted, const Path& probe) {
+  const std::int64_t most = std::min(kProbeTokens, adapted.context);
   std::vector<std::int64_t> ids;
   const auto format = nn::is_pretrained(adapted.base)
                           ? data::load_chat_format(adapted.base)
@@ -119,9 +123,9 @@ Result<at::Tensor> probe_tokens(const Adapted& adapted, const Path& probe) {
   }
   if (ids.empty()) {
     const at::Generator generator = at::detail::createCPUGenerator(1);
-    return torch::randint(adapted.vocab, {1, kProbeTokens}, generator, at::kLong);
+    return torch::randint(adapted.vocab, {1, most}, generator, at::kLong);
   }
-  ids.resize(std::min<std::size_t>(ids.size(), kProbeTokens));
+  ids.resize(std::min(ids.size(), static_cast<std::size_t>(most)));
   return torch::tensor(ids, at::kLong).unsqueeze(0);
 }
 

@@ -4,8 +4,8 @@ and of an optimizer's moments in 8 bits.
 Usage: python tools/golden/quantized.py   (needs torch==2.11.*, bitsandbytes==0.50.*; on the CPU)
 
 Codes are those of bitsandbytes' "default" kernels, which take the nearest entry as those of its
-GPUs do. Its own C++ for the CPU looks 8-bit codes up in a table of 65536 steps, and is off by one in
-a code of 700: that one is not used. Inputs are made by the hash and the formulas that the tests
+GPUs do. Its own C++ for the CPU looks 8-bit codes up in a table of 65536 steps, and is off by one
+in a code of 700: that one is not used. Inputs are made by the hash and the formulas that the tests
 repeat.
 """
 

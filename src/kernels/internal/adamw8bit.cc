@@ -13,8 +13,8 @@ namespace kedge::kernels {
 namespace {
 
 constexpr unsigned kMomentThreads = 256;
-constexpr std::int64_t kMoments = 256;       // that share a greatest value
-constexpr std::int64_t kMostBlocks = 4096;  // then each does several: tables are read once
+constexpr std::int64_t kMoments = 256;            // that share a greatest value
+constexpr std::int64_t kMostMomentBlocks = 4096;  // then each does several: tables are read once
 
 // A thread has one value of a block.
 constexpr char kAdamw8bitSource[] = R"cuda(
@@ -75,7 +75,7 @@ __device__ __forceinline__ void encode(const Moment& moment, const Table& table,
 }
 
 struct Settings {
-  float log_beta1, log_beta2, beta1, beta2, eps, weight_decay;
+  float log_beta1, log_beta2, beta1, beta2, rest1, rest2, eps, weight_decay;
 };
 
 template <typename T>
@@ -99,8 +99,8 @@ __device__ __forceinline__ void update(T* parameter, const T* gradient, const Mo
       const float g = to_float(gradient[index]);
       m = first_entries.entries[first.codes[index]] * first.absmax[block];
       v = second_entries.entries[second.codes[index]] * second.absmax[block];
-      m = m * settings.beta1 + (1.0f - settings.beta1) * g;
-      v = v * settings.beta2 + (1.0f - settings.beta2) * g * g;
+      m = m * settings.beta1 + settings.rest1 * g;
+      v = v * settings.beta2 + settings.rest2 * g * g;
       const float change = m / (sqrtf(v) / correction2 + settings.eps) / correction1;
       const float value =
           to_float(parameter[index]) * (1.0f - *rate * settings.weight_decay) - change * *rate;
@@ -117,10 +117,11 @@ __device__ __forceinline__ void update(T* parameter, const T* gradient, const Mo
   NAME(TYPE* parameter, const TYPE* gradient, uint8* first, float* first_absmax, uint8* second, \
        float* second_absmax, const float* first_table, const float* second_table,               \
        const float* step, const float* rate, float log_beta1, float log_beta2, float beta1,     \
-       float beta2, float eps, float weight_decay, int64 count) {                               \
+       float beta2, float rest1, float rest2, float eps, float weight_decay, int64 count) {     \
     update(parameter, gradient, Moment{first, first_absmax}, Moment{second, second_absmax},     \
            first_table, second_table, step, rate,                                               \
-           Settings{log_beta1, log_beta2, beta1, beta2, eps, weight_decay}, count);             \
+           Settings{log_beta1, log_beta2, beta1, beta2, rest1, rest2, eps, weight_decay},       \
+           count);                                                                              \
   }
 
 UPDATE(on_floats, float)
@@ -144,19 +145,19 @@ bool can_adamw8bit(const device::Adamw8bitStep& step) {
 }
 
 void adamw8bit(const Adamw8bitKernels& kernels, const device::Adamw8bitStep& step) {
-  device::Kernel& kernel = step.parameter.scalar_type() == at::kFloat ? *kernels.on_floats
-                                                                      : *kernels.on_bfloat16;
+  device::Kernel& kernel =
+      step.parameter.scalar_type() == at::kFloat ? *kernels.on_floats : *kernels.on_bfloat16;
   const std::int64_t count = step.parameter.numel();
   const auto blocks =
-      static_cast<unsigned>(std::min((count + kMoments - 1) / kMoments, kMostBlocks));
+      static_cast<unsigned>(std::min((count + kMoments - 1) / kMoments, kMostMomentBlocks));
   const auto as_float = [](double value) { return static_cast<float>(value); };
   kernel({.blocks = blocks, .threads = kMomentThreads}, step.parameter.mutable_data_ptr(),
          step.gradient.const_data_ptr(), step.first.codes.mutable_data_ptr(),
          step.first.absmax.mutable_data_ptr(), step.second.codes.mutable_data_ptr(),
          step.second.absmax.mutable_data_ptr(), step.first.table.const_data_ptr(),
-         step.second.table.const_data_ptr(), step.step.const_data_ptr(),
-         step.rate.const_data_ptr(), as_float(std::log(step.beta1)),
-         as_float(std::log(step.beta2)), as_float(step.beta1), as_float(step.beta2),
+         step.second.table.const_data_ptr(), step.step.const_data_ptr(), step.rate.const_data_ptr(),
+         as_float(std::log(step.beta1)), as_float(std::log(step.beta2)), as_float(step.beta1),
+         as_float(step.beta2), as_float(1 - step.beta1), as_float(1 - step.beta2),
          as_float(step.eps), as_float(step.weight_decay), count);
 }
 

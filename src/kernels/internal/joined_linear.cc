@@ -123,7 +123,7 @@ struct Low {
 // What the backward pass needs beside the saved tensors.
 struct Joint : torch::CustomClassHolder {
   JoinedLinearKernels* kernels = nullptr;
-  std::vector<std::int64_t> widths;  // of the parts
+  std::vector<std::int64_t> widths;       // of the parts
   std::vector<device::Nf4Matrix> packed;  // the weights, or empty: they are parameters
   std::vector<Low> lows;
   device::Rotation rotation;
@@ -289,7 +289,8 @@ class JoinedLinearFunction : public torch::autograd::Function<JoinedLinearFuncti
                                          : gradient.reshape({-1, gradient.size(-1)}).contiguous());
     }
     const at::Tensor dy = join_gradients(*joint, parts);
-    at::Tensor dx = dy.mm(joint->packed.empty() ? saved[1] : unpack(joint->kernels->nf4, joint->packed));
+    at::Tensor dx =
+        dy.mm(joint->packed.empty() ? saved[1] : unpack(joint->kernels->nf4, joint->packed));
     variable_list result(1);
     add_weight_gradients(*joint, parameters, dy, x, result);
     if (!joint->lows.empty()) {

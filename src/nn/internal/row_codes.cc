@@ -9,7 +9,7 @@ namespace kedge::nn {
 namespace {
 
 constexpr double kGreatestInt8 = 127;
-constexpr double kGreatestFp8 = 448;  // of e4m3
+constexpr double kGreatestFp8 = 448;   // of e4m3
 constexpr double kLeastScale = 1e-12;  // so that a row of zeros is one
 constexpr std::int64_t kFp8Step = 16;  // sizes that the GPU's products want to be multiples of
 
@@ -23,8 +23,11 @@ at::Tensor empty_scales(std::int64_t rows, at::Device device) {
 
 // [rows, 1]
 at::Tensor scales_of(const at::Tensor& values, double greatest) {
-  return values.abs().amax(-1, /*keepdim=*/true).to(at::kFloat).div(greatest).clamp_min(
-      kLeastScale);
+  return values.abs()
+      .amax(-1, /*keepdim=*/true)
+      .to(at::kFloat)
+      .div(greatest)
+      .clamp_min(kLeastScale);
 }
 
 at::Tensor as_fp8(const at::Tensor& values, const at::Tensor& scales) {

@@ -405,7 +405,8 @@ Result<std::unique_ptr<Setup>> make_setup(const config::Config& config,
   }
   setup->strategy = KEDGE_TRY(parallel::Strategies::make(
       "strategy", "replicated", {config.dist, *setup->group, *setup->model}));
-  setup->optimizer = KEDGE_TRY(make_optimizer(*setup->model, config.optimizer, setup->context->fused));
+  setup->optimizer =
+      KEDGE_TRY(make_optimizer(*setup->model, config.optimizer, setup->context->fused));
   KEDGE_TRY(place_data(config, *setup));
   find_jpeg_decoder(config, *setup);
   make_input_makers(config, *setup);
