@@ -441,13 +441,12 @@ TEST_F(ListenerTest, tells_a_long_request_that_its_client_has_left) {
   std::condition_variable changed;
   std::optional<Request> asked;
   std::optional<Answer> answer;
-  router_.add_quick(Method::Post, "/long", {.is_long = true},
-                    [&](Request&& request, Answer to) {
-                      const std::lock_guard lock(mutex);
-                      asked = std::move(request);
-                      answer = std::move(to);
-                      changed.notify_all();
-                    });
+  router_.add_quick(Method::Post, "/long", {.is_long = true}, [&](Request&& request, Answer to) {
+    const std::lock_guard lock(mutex);
+    asked = std::move(request);
+    answer = std::move(to);
+    changed.notify_all();
+  });
   start();
   const auto ask = [&](Client& client) {
     client.send("POST /long HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n");
@@ -470,6 +469,19 @@ TEST_F(ListenerTest, tells_a_long_request_that_its_client_has_left) {
   }
   EXPECT_TRUE(*asked->has_left);
   answer.reset();
+}
+
+TEST_F(ListenerTest, a_quick_answer_that_waits_is_sent_before_the_server_stops) {
+  start();
+  Client client = connect();
+  client.send("POST /quick HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\na");
+  EXPECT_FALSE(client.says_within(std::chrono::milliseconds(200)));
+  std::thread stopping([&] { listener_->stop(); });
+  EXPECT_FALSE(client.says_within(std::chrono::milliseconds(200)));
+  waiting_.back().second(Response{.body = std::string("late")});
+  EXPECT_THAT(client.rest(), EndsWith("late"));
+  waiting_.clear();
+  stopping.join();
 }
 
 TEST_F(ListenerTest, refuses_unknown_addresses_as_the_router_says) {

@@ -95,9 +95,9 @@ config::TrainConfig train_config(const config::LoadedConfig& config) {
 // Threads, kernels and the like, as the user wants them.
 void apply_settings(const config::LoadedConfig& config) {
   config::Config settings = *config;
-  // cuDNN plans for each length that it has not seen, and texts have all lengths.
+  // Texts have all lengths, and a mask: cuDNN would plan anew for each, and flash takes no mask.
   if (settings.train.attention == config::AttentionKernel::Auto) {
-    settings.train.attention = config::AttentionKernel::Flash;
+    settings.train.attention = config::AttentionKernel::Efficient;
   }
   train::apply_compute_settings(settings);
 }

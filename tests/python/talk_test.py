@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import csv
+import functools
 import http.client
 import importlib.util
 import io
@@ -63,6 +64,10 @@ class Peer:
         return self.tokenizer(text, add_special_tokens=False)["input_ids"]
 
     def go_on(self, ids: list[int], count: int) -> tuple[str, list[int]]:
+        return self._go_on(tuple(ids), count)
+
+    @functools.lru_cache
+    def _go_on(self, ids: tuple[int, ...], count: int) -> tuple[str, list[int]]:
         with torch.no_grad():
             out = self.model.generate(
                 torch.tensor([ids]), max_new_tokens=count, do_sample=False, num_beams=1
@@ -96,10 +101,10 @@ class GenerateTest(unittest.TestCase):
     def test_greedy_answers_are_transformers(self):
         prompts = [{"prompt": text} for text in PROMPTS]
         prompts += [{"id": "asked", "messages": user(QUESTIONS[0])}]
-        made = self.records(prompts, "--max-tokens=12", "--batch=3")
+        made = self.records(prompts, "--max-tokens=8", "--batch=3")
         for record, text in zip(made, PROMPTS):
-            self.assertEqual(record["text"], PEER.go_on(PEER.tokenizer(text)["input_ids"], 12)[0])
-        answer = PEER.go_on(PEER.chat_ids(user(QUESTIONS[0])), 12)[0]
+            self.assertEqual(record["text"], PEER.go_on(PEER.tokenizer(text)["input_ids"], 8)[0])
+        answer = PEER.go_on(PEER.chat_ids(user(QUESTIONS[0])), 8)[0]
         self.assertEqual(made[3]["text"], answer)
         self.assertEqual(made[3]["messages"][-1], {"role": "assistant", "content": answer})
         self.assertEqual([record["id"] for record in made], ["1", "2", "3", "asked"])
@@ -136,13 +141,13 @@ class GenerateTest(unittest.TestCase):
 
     def test_a_chat_keeps_what_was_said(self):
         turns = [QUESTIONS[0], "And of Italy?"]
-        said = kedge("chat", GGUF, THREADS, "--max-tokens=16", input="\n".join(turns) + "\n")
+        said = kedge("chat", GGUF, THREADS, "--max-tokens=8", input="\n".join(turns) + "\n")
         self.assertEqual(said.returncode, 0, said.stderr)
         messages = []
         expected = []
         for turn in turns:
             messages += user(turn)
-            expected.append(PEER.go_on(PEER.chat_ids(messages), 16)[0])
+            expected.append(PEER.go_on(PEER.chat_ids(messages), 8)[0])
             messages.append({"role": "assistant", "content": expected[-1]})
         self.assertEqual(said.stdout, "\n".join(expected) + "\n")
         brief = [{"role": "system", "content": "Answer in capitals."}, *user("Hi")]
@@ -198,11 +203,11 @@ class ServeTest(unittest.TestCase):
         cls.client = cls.server.client()
 
     def chat(self, text: str, **settings):
-        settings = {"temperature": 0, "max_tokens": 10, **settings}
+        settings = {"temperature": 0, "max_tokens": 8, **settings}
         return self.client.chat.completions.create(model="smol", messages=user(text), **settings)
 
     def go_on(self, prompt, **settings):
-        settings = {"temperature": 0, "max_tokens": 10, **settings}
+        settings = {"temperature": 0, "max_tokens": 8, **settings}
         return self.client.completions.create(model="smol", prompt=prompt, **settings)
 
     def test_the_model_is_named(self):
@@ -212,7 +217,7 @@ class ServeTest(unittest.TestCase):
     def test_answers_are_transformers(self):
         for text in QUESTIONS:
             ids = PEER.chat_ids(user(text))
-            expected, made = PEER.go_on(ids, 10)
+            expected, made = PEER.go_on(ids, 8)
             answer = self.chat(text)
             self.assertEqual(answer.choices[0].message.content, expected)
             is_ended = made[-1] == PEER.tokenizer.eos_token_id
@@ -220,7 +225,7 @@ class ServeTest(unittest.TestCase):
             self.assertEqual(answer.usage.prompt_tokens, len(ids))
             self.assertEqual(answer.usage.completion_tokens, len(made) - is_ended)
         ids = PEER.tokenizer(PROMPTS[1])["input_ids"]
-        expected = PEER.go_on(ids, 10)[0]
+        expected = PEER.go_on(ids, 8)[0]
         self.assertEqual(self.go_on(PROMPTS[1]).choices[0].text, expected)
         self.assertEqual(self.go_on(ids).choices[0].text, expected)
 
@@ -364,7 +369,9 @@ class ServeTest(unittest.TestCase):
         except (BrokenPipeError, ConnectionResetError):
             pass  # refused before all of it was sent
         answer = connection.getresponse()
-        return answer.status, answer.read()
+        said = answer.status, answer.read()
+        connection.close()
+        return said
 
     def test_only_who_has_a_token_is_answered(self):
         for token in ("", "wrong", TOKEN + "x", TOKEN[:-1]):
@@ -432,6 +439,7 @@ class ServeTest(unittest.TestCase):
             answer = connection.getresponse()
             answer.read()
             statuses.append(answer.status)
+        connection.close()
         self.assertEqual(statuses, [200, 200, 421])
         open_file = self.tokens.with_name("open")
         open_file.write_text("token\n")
