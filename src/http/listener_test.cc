@@ -422,5 +422,77 @@ TEST_F(ListenerTest, pushes_to_many_and_drops_the_slow) {
   EXPECT_LT(pushed, 10'000);
 }
 
+TEST_F(ListenerTest, ends_a_stream_when_its_sender_does) {
+  router_.add(Method::Get, "/events", {}, [](const Request&) {
+    return Result<Response>(Response{.body = PushStart([](const auto& stream) {
+                                       stream->push(std::make_shared<const std::string>("last"));
+                                       stream->finish();
+                                       return std::shared_ptr<void>();
+                                     })});
+  });
+  start();
+  Client client = connect();
+  client.send("GET /events HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_THAT(client.rest(), EndsWith("4\r\nlast\r\n0\r\n\r\n"));
+}
+
+TEST_F(ListenerTest, tells_a_long_request_that_its_client_has_left) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::optional<Request> asked;
+  std::optional<Answer> answer;
+  router_.add_quick(Method::Post, "/long", {.is_long = true}, [&](Request&& request, Answer to) {
+    const std::lock_guard lock(mutex);
+    asked = std::move(request);
+    answer = std::move(to);
+    changed.notify_all();
+  });
+  start();
+  const auto ask = [&](Client& client) {
+    client.send("POST /long HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n");
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return asked.has_value(); });
+  };
+  Client stays = connect();
+  ask(stays);
+  EXPECT_FALSE(stays.says_within(std::chrono::milliseconds(700)));
+  EXPECT_FALSE(*asked->has_left) << "who waits is there, also when it has been looked for";
+  (*answer)(Response{.body = std::string("late")});
+  EXPECT_THAT(stays.until("late"), HasSubstr("200 OK"));
+  asked.reset();
+  {
+    Client leaves = connect();
+    ask(leaves);
+  }
+  for (int i = 0; i < 500 && !*asked->has_left; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_TRUE(*asked->has_left);
+  answer.reset();
+}
+
+TEST_F(ListenerTest, a_quick_answer_that_waits_is_sent_before_the_server_stops) {
+  start();
+  Client client = connect();
+  client.send("POST /quick HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\na");
+  EXPECT_FALSE(client.says_within(std::chrono::milliseconds(200)));
+  std::thread stopping([&] { listener_->stop(); });
+  EXPECT_FALSE(client.says_within(std::chrono::milliseconds(200)));
+  waiting_.back().second(Response{.body = std::string("late")});
+  EXPECT_THAT(client.rest(), EndsWith("late"));
+  waiting_.clear();
+  stopping.join();
+}
+
+TEST_F(ListenerTest, refuses_unknown_addresses_as_the_router_says) {
+  router_.set_unknown({.hint = "ask for /echo", .refuse = [](int status, const Refusal& refusal) {
+                         return Response{.status = status, .body = "no: " + refusal.hint};
+                       }});
+  start();
+  Client client = connect();
+  client.send("GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_THAT(client.until("no: ask for /echo"), StartsWith("HTTP/1.1 404"));
+}
+
 }  // namespace
 }  // namespace kedge::http

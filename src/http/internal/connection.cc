@@ -220,20 +220,17 @@ Task<bool> Connection::read_head(Head& head) {
                                   no_head(error, shared_.options.max_head_bytes));
       }
     }
-    is_idle_ = in_begin_ == in_.size();
-    if (is_idle_ && shared_.is_stopping) {
-      co_await flush();
-      co_return false;
-    }
-    if (is_idle_) {
+    const bool is_between = in_begin_ == in_.size();
+    if (is_between) {
       const bool is_open = co_await flush();
-      if (!is_open) {
+      if (!is_open || shared_.is_stopping) {
         co_return false;
       }
       set_deadline(shared_.options.idle_timeout);
     } else if (deadline_ == Clock::time_point::max()) {  // the head began behind another request
       set_deadline(shared_.options.slow_timeout);
     }
+    is_idle_ = is_between;  // not before: while answers wait, it is not
     const bool is_filled = co_await fill();
     if (!is_filled) {
       co_return false;

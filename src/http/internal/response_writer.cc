@@ -342,9 +342,9 @@ Task<bool> Connection::write_pushed(const PushStart& start, bool is_chunked) {
   const auto kept = start(stream);
   auto next_beat = Clock::now();
   bool is_open = true;
-  while (is_open && !is_closed_ && !shared_.is_stopping) {
+  while (is_open && !is_closed_) {
     auto [text, is_dropped, is_finished] = stream->take();
-    if (is_dropped || (is_finished && text.empty())) {
+    if (is_dropped || (text.empty() && (is_finished || shared_.is_stopping))) {
       break;
     }
     if (text.empty() && Clock::now() >= next_beat) {
@@ -357,7 +357,7 @@ Task<bool> Connection::write_pushed(const PushStart& start, bool is_chunked) {
       }
       is_open = co_await write(text);
     }
-    if (is_open && !stream->has_news() && !is_closed_) {
+    if (is_open && !stream->has_news() && !is_closed_ && !shared_.is_stopping) {
       boost::system::error_code ignored;
       wake_.expires_at(next_beat);
       co_await wake_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));

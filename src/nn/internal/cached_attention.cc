@@ -31,16 +31,22 @@ at::Tensor DecodePlace::last_of(const at::Tensor& x_BTC) const {
 
 namespace {
 
-// A single token's heads become queries of the key/value head that they share: nothing is repeated.
+// A single token's heads become queries of the key/value head that they share, so that nothing is
+// repeated. For more tokens on a GPU it is: its kernels that take a mask share no heads.
 at::Tensor attend_shared(const at::Tensor& q_BHTD, const at::Tensor& keys_BKLD,
                          const at::Tensor& values_BKLD, const std::optional<at::Tensor>& seen,
                          bool is_causal = false) {
   const bool is_shared = q_BHTD.size(1) != keys_BKLD.size(1);
   const bool is_folded = is_shared && q_BHTD.size(2) == 1;
   const at::Tensor q = q_BHTD.to(keys_BKLD.scalar_type());
+  const bool is_repeated = is_shared && !is_folded && q.is_cuda();
+  const auto for_all = [&](const at::Tensor& x_BKLD) {
+    return is_repeated ? x_BKLD.repeat_interleave(q.size(1) / x_BKLD.size(1), 1) : x_BKLD;
+  };
   const at::Tensor y = at::scaled_dot_product_attention(
-      is_folded ? q.reshape({q.size(0), keys_BKLD.size(1), -1, q.size(3)}) : q, keys_BKLD,
-      values_BKLD, seen, 0.0, is_causal, std::nullopt, /*enable_gqa=*/is_shared && !is_folded);
+      is_folded ? q.reshape({q.size(0), keys_BKLD.size(1), -1, q.size(3)}) : q, for_all(keys_BKLD),
+      for_all(values_BKLD), seen, 0.0, is_causal, std::nullopt,
+      /*enable_gqa=*/is_shared && !is_folded && !is_repeated);
   return is_folded ? y.reshape(q.sizes()) : y;
 }
 

@@ -56,8 +56,10 @@ Result<std::int64_t> text_room(const LanguageModel& model, std::int64_t asked, s
   return asked > 0 ? asked : std::min(usual, longest);
 }
 
-TextBatch::TextBatch(const LanguageModel& model, std::size_t rows, std::int64_t room)
+TextBatch::TextBatch(const LanguageModel& model, std::size_t rows, std::int64_t room,
+                     bool goes_ahead)
     : model_(model),
+      goes_ahead_(goes_ahead),
       autocast_(*model.context),
       graphs_(model.context->device.is_cuda() ? device::plugin() : nullptr, "tokens"),
       cache_(model.decoder->make_cache(static_cast<std::int64_t>(rows), room)),
@@ -109,13 +111,11 @@ void TextBatch::advance(const TextEvents& events) {
     }
   }
   const Made made = take_made();
-  // A GPU goes on while the host looks at what it made, even where that turns out to be the end.
-  const bool goes_ahead = model_.context->device.is_cuda();
-  if (goes_ahead) {
+  if (goes_ahead_) {
     step();
   }
   report(fresh, made, events);
-  if (!goes_ahead) {
+  if (!goes_ahead_) {
     step();
   }
 }

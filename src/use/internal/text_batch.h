@@ -53,8 +53,13 @@ struct TextEvents {
 // For the thread that makes it, which must destroy it: it computes without gradients meanwhile.
 class TextBatch {
  public:
-  // `room`: tokens that each row takes, new ones included.
-  TextBatch(const LanguageModel& model, std::size_t rows, std::int64_t room);
+  // `room`: tokens that each row takes, new ones included. `goes_ahead`: a step is begun before the
+  // host looks at what the last one made, even where that turns out to be the end; a GPU does.
+  TextBatch(const LanguageModel& model, std::size_t rows, std::int64_t room, bool goes_ahead);
+
+  TextBatch(const LanguageModel& model, std::size_t rows, std::int64_t room)
+      : TextBatch(model, rows, room, model.context->device.is_cuda()) {}
+
   TextBatch(const TextBatch&) = delete;
   TextBatch& operator=(const TextBatch&) = delete;
   ~TextBatch() = default;
@@ -104,6 +109,7 @@ class TextBatch {
   SamplingWork work() const;
 
   const LanguageModel& model_;
+  bool goes_ahead_;
   at::NoGradGuard no_grad_;
   device::Autocast autocast_;
   device::StepGraphs graphs_;

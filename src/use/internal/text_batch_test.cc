@@ -56,8 +56,9 @@ using Ids = std::vector<std::int64_t>;
 
 // Begins each request at its turn, and returns what became of them.
 std::vector<Ids> advance_all(const LanguageModel& model, std::size_t rows,
-                             const std::vector<std::pair<int, TextRequest>>& requests) {
-  TextBatch batch(model, rows, kContext);
+                             const std::vector<std::pair<int, TextRequest>>& requests,
+                             bool goes_ahead = false) {
+  TextBatch batch(model, rows, kContext, goes_ahead);
   std::vector<Ids> made(requests.size());
   std::map<std::size_t, std::size_t> request_in;
   std::size_t next = 0;
@@ -97,6 +98,14 @@ TEST(TextBatch, a_text_becomes_the_same_alone_and_beside_others) {
     EXPECT_EQ(together[i], alone(model, 3, kMixed[i].second)) << i;
   }
   EXPECT_EQ(together.front(), together.back());
+}
+
+// As on a GPU: rows are given away while a step of their last text is still under way.
+TEST(TextBatch, a_text_becomes_the_same_where_steps_are_begun_ahead) {
+  LanguageModel model = random_model();
+  EXPECT_EQ(advance_all(model, 2, kMixed, /*goes_ahead=*/true), advance_all(model, 2, kMixed));
+  model.end_ids = {advance_all(model, 2, kMixed).front()[3]};
+  EXPECT_EQ(advance_all(model, 2, kMixed, /*goes_ahead=*/true), advance_all(model, 2, kMixed));
 }
 
 // What the model's own forward pass says, without a cache.
@@ -149,9 +158,9 @@ TEST(TextBatch, ends_where_it_should) {
   EXPECT_EQ(endings[1], Ending::MaxTokens);
 }
 
-TEST(TextBatch, keeps_what_a_row_has_computed_of_the_same_beginning) {
+void expect_kept(bool goes_ahead) {
   const LanguageModel model = random_model();
-  TextBatch batch(model, 1, kContext);
+  TextBatch batch(model, 1, kContext, goes_ahead);
   Ids made;
   const TextEvents events = {.on_token =
                                  [&](std::size_t, const MadeToken& token) {
@@ -177,6 +186,11 @@ TEST(TextBatch, keeps_what_a_row_has_computed_of_the_same_beginning) {
   TextRequest other = request_of(2, 9);
   other.keeps = true;
   EXPECT_EQ(run(other), alone(model, 1, request_of(2, 9)));
+}
+
+TEST(TextBatch, keeps_what_a_row_has_computed_of_the_same_beginning) {
+  expect_kept(/*goes_ahead=*/false);
+  expect_kept(/*goes_ahead=*/true);
 }
 
 TEST(TextBatch, tells_how_likely_tokens_were) {

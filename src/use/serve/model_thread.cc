@@ -3,6 +3,7 @@
 #include <iterator>
 #include <utility>
 
+#include <c10/core/DeviceGuard.h>
 #include <fmt/format.h>
 
 #include "train/torch_guard.h"
@@ -66,6 +67,7 @@ std::optional<Error> ModelThread::failure() const {
 
 void ModelThread::run() {
   const auto done = train::catch_torch([&]() -> Result<void> {
+    const c10::OptionalDeviceGuard here(model_.context->device);
     TextBatch batch(model_, options_.slots, options_.room);
     running_.resize(batch.rows());
     {
