@@ -49,6 +49,21 @@ CASES = {
         ["model.name=llama-8b", "model.vocab=128256", "train.recompute=true", *LORA],
     ),
     "full-8b": (2, ["model.name=llama-8b", "model.vocab=128256", *FULL]),
+    # bench/moe_gpu_peer.py is transformers' Mixtral of this layout.
+    "full-moe": (
+        8,
+        [
+            "model.name=moe-mini",
+            "model.layers=16",
+            "model.width=1024",
+            "model.heads=16",
+            "model.kv_heads=8",
+            "model.ffn=2816",
+            "model.experts=8",
+            "model.vocab=49152",
+            *FULL,
+        ],
+    ),
 }
 
 

@@ -165,12 +165,15 @@ void Layer::lay_joined_together() {
   for (const auto& linears : joined_) {
     std::vector<at::Tensor> weights;
     for (const auto* linear : linears) {
-      weights.push_back((*linear)->weight.detach());
+      weights.push_back((*linear)->weight);
     }
     const auto is_alike = [&](const at::Tensor& weight) {
-      return weight.scalar_type() == weights.front().scalar_type() && !weight.is_meta();
+      return weight.defined() && weight.scalar_type() == weights.front().scalar_type() &&
+             !weight.is_meta();
     };
-    if (context().fused != nullptr && std::ranges::all_of(weights, is_alike)) {
+    const bool is_used = context().fused != nullptr || making_.context->device.is_cuda();
+    if (is_used && std::ranges::all_of(weights, is_alike)) {
+      const torch::NoGradGuard no_grad;
       const at::Tensor together = torch::cat(weights);
       std::int64_t begin = 0;
       for (const auto* linear : linears) {

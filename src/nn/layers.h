@@ -93,8 +93,9 @@ class Layer {
 
   const device::Context& context() const { return *making_.context; }
 
-  // Where fused operations are used, the weights of layers that are asked together move side by
-  // side, so that they are one matrix. For whoever has just given the tensors their memory.
+  // On a GPU and where fused operations are used, the weights of layers that are asked together
+  // move side by side, so that they are one matrix. For whoever has just given the tensors their
+  // memory.
   void lay_joined_together();
 
  private:

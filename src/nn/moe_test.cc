@@ -5,8 +5,10 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include <ATen/record_function.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/types.h>
@@ -84,6 +86,32 @@ TEST(Moe, means_the_same_whether_experts_are_looped_over_or_see_every_token) {
 TEST(Moe, means_the_same_as_one_grouped_product) {
   expect_same(outcome_of(Way::Grouped, at::kFloat), outcome_of(Way::Loop, at::kFloat), 1e-5);
   expect_same(outcome_of(Way::Grouped, at::kBFloat16), outcome_of(Way::Loop, at::kBFloat16), 4e-2);
+}
+
+std::int64_t reads = 0;
+std::int64_t inside = 0;  // libtorch's grouped product, which on a CPU is a loop
+
+std::unique_ptr<at::ObserverContext> enter(const at::RecordFunction& function) {
+  const std::string_view name = function.name();
+  inside += name == "aten::_grouped_mm" ? 1 : 0;
+  reads += inside == 0 && (name == "aten::item" || name == "aten::nonzero") ? 1 : 0;
+  return nullptr;
+}
+
+void leave(const at::RecordFunction& function, at::ObserverContext*) {
+  inside -= std::string_view(function.name()) == "aten::_grouped_mm" ? 1 : 0;
+}
+
+// A GPU would wait for each; a captured step may have none.
+TEST(Moe, reads_nothing_back_on_the_ways_that_a_gpu_goes) {
+  const auto handle = at::addGlobalCallback(at::RecordFunctionCallback(enter, leave));
+  reads = 0;
+  outcome_of(Way::Dense, at::kFloat);
+  outcome_of(Way::Grouped, at::kBFloat16);
+  EXPECT_EQ(reads, 0);
+  torch::ones({1}).item<float>();
+  EXPECT_GT(reads, 0);
+  at::removeCallback(handle);
 }
 
 // All tokens to both of two experts evenly: 2 experts * sum of (1 * 1/2) twice.

@@ -146,11 +146,11 @@ at::Tensor MoeMlp::mix_sorted(Way way, const at::Tensor& x_NC, const at::Tensor&
 }
 
 at::Tensor MoeMlp::loop(const at::Tensor& sorted_SC, const at::Tensor& counts_E) {
-  const at::Tensor counts = counts_E.cpu();
+  const auto* counts = counts_E.const_data_ptr<std::int64_t>();
   std::vector<at::Tensor> parts;
   std::int64_t begin = 0;
   for (std::size_t i = 0; i < experts_.size(); ++i) {
-    const auto count = counts[static_cast<std::int64_t>(i)].item<std::int64_t>();
+    const std::int64_t count = counts[i];
     // One without tokens has gradients of zeros.
     if (count > 0 || torch::GradMode::is_enabled()) {
       parts.push_back(experts_[i]->forward(sorted_SC.narrow(0, begin, count)));

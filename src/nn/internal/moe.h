@@ -28,7 +28,7 @@ class MoeMlp : public Layer {
  public:
   // How tokens come to their experts; all mean the same.
   enum class Way : std::uint8_t {
-    Loop,     // expert after expert with the tokens it has: reads their numbers on the host
+    Loop,     // expert after expert with the tokens it has; only where memory is the host's
     Grouped,  // sorted by expert, all experts in one grouped product
     Dense,    // every expert on every token: fixed shapes, E / K times the work
   };
