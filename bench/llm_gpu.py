@@ -48,7 +48,15 @@ CASES = {
         4,
         ["model.name=llama-8b", "model.vocab=128256", "train.recompute=true", *LORA],
     ),
+    "qlora-8b": (
+        4,
+        ["model.name=llama-8b", "model.vocab=128256", "model.quantize=nf4", *LORA],
+    ),
     "full-8b": (2, ["model.name=llama-8b", "model.vocab=128256", *FULL]),
+    "full-8b-adamw8bit": (
+        2,
+        ["model.name=llama-8b", "model.vocab=128256", "optimizer.name=adamw8bit", *FULL],
+    ),
     # bench/moe_gpu_peer.py is transformers' Mixtral of this layout.
     "full-moe": (
         8,

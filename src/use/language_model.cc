@@ -140,7 +140,6 @@ Result<void> open_trained(const LanguageModelOptions& options, LanguageModel& mo
                             saved.preparation.task_name),
                 "kedge predict uses it");
   }
-  train::apply_compute_settings(*saved.config);
   model.context = std::make_shared<const device::Context>(
       KEDGE_TRY(train::make_context(train_config(saved.config))));
   model.path = saved.path;

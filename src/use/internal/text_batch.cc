@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <fmt/format.h>
 #include <torch/types.h>
 #include <torch/utils.h>
@@ -110,9 +111,12 @@ void TextBatch::advance(const TextEvents& events) {
       fresh.push_back(i);
     }
   }
-  const Made made = take_made();
+  Made made = take_made();
   if (goes_ahead_) {
     step();
+  }
+  if (made.is_there) {
+    made.is_there->synchronize();
   }
   report(fresh, made, events);
   if (!goes_ahead_) {
@@ -120,12 +124,22 @@ void TextBatch::advance(const TextEvents& events) {
   }
 }
 
-// All that the host ever reads of a step.
-TextBatch::Made TextBatch::take_made() const {
-  const auto copy = [](const at::Tensor& it) {
-    return it.to(at::kCPU, /*non_blocking=*/false, /*copy=*/true);
+// All that the host ever reads of a step. From a GPU it comes by itself, so that the next step can
+// be asked for meanwhile.
+TextBatch::Made TextBatch::take_made() {
+  const bool is_late = next_B1_.is_cuda();
+  const auto copy = [&](const at::Tensor& it) {
+    const at::Tensor host =
+        torch::empty(it.sizes(), it.options().device(at::kCPU).pinned_memory(is_late));
+    return host.copy_(it, /*non_blocking=*/is_late);
   };
-  return {.ids_B1 = copy(next_B1_), .told_BK = work().tells ? copy(told_BK_) : at::Tensor()};
+  Made made{.ids_B1 = copy(next_B1_), .told_BK = work().tells ? copy(told_BK_) : at::Tensor()};
+  if (is_late) {
+    const c10::impl::VirtualGuardImpl device(next_B1_.device().type());
+    made.is_there.emplace(next_B1_.device().type());
+    made.is_there->record(device.getStream(next_B1_.device()));
+  }
+  return made;
 }
 
 MadeToken TextBatch::token_of(const Made& made, std::size_t row) const {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <ATen/core/grad_mode.h>
+#include <c10/core/Event.h>
 
 #include "core/result.h"
 #include "device/precision.h"
@@ -99,9 +100,10 @@ class TextBatch {
   struct Made {
     at::Tensor ids_B1;
     at::Tensor told_BK;  // undefined where nobody asks
+    std::optional<c10::Event> is_there = {};  // to wait for; from a GPU
   };
 
-  Made take_made() const;
+  Made take_made();
   MadeToken token_of(const Made& made, std::size_t row) const;
   void report(const std::vector<std::size_t>& rows, const Made& made, const TextEvents& events);
   void choose(const at::Tensor& scores_BV, const at::Tensor& lengths_B, const SamplingWork& work,
