@@ -17,6 +17,7 @@ import io
 import json
 import os
 import pathlib
+import pty
 import signal
 import socket
 import subprocess
@@ -153,6 +154,40 @@ class GenerateTest(unittest.TestCase):
         brief = [{"role": "system", "content": "Answer in capitals."}, *user("Hi")]
         said = kedge("chat", GGUF, "Hi", THREADS, "--system=Answer in capitals.", "--max-tokens=8")
         self.assertEqual(said.stdout, PEER.go_on(PEER.chat_ids(brief), 8)[0] + "\n")
+
+
+class TerminalTest(unittest.TestCase):
+    """kedge chat as a person has it."""
+
+    def setUp(self):
+        self.process, self.terminal = pty.fork()
+        if self.process == 0:
+            os.execv(BIN / "kedge", ["kedge", "chat", GGUF, THREADS, "--max-tokens=200"])
+        self.seen = ""
+
+    def wait_for(self, text: str):
+        while text not in self.seen:
+            self.seen += os.read(self.terminal, 4096).decode(errors="replace")
+        self.seen = self.seen.split(text, 1)[1]
+
+    def type(self, text: str):
+        os.write(self.terminal, text.encode())
+
+    def test_ctrl_c_ends_an_answer_and_ctrl_d_the_conversation(self):
+        self.wait_for("> ")
+        self.type("Write a long story about the sea.\n")
+        self.wait_for("sea.")
+        while len(self.seen) < 20:
+            self.seen += os.read(self.terminal, 4096).decode(errors="replace")
+        self.type("\x03")
+        self.wait_for("> ")
+        self.type("\x03")  # at the prompt it ends nothing
+        self.type("What is the capital of France?\n")
+        self.wait_for("Paris")
+        self.wait_for("> ")
+        self.type("\x04")
+        self.assertEqual(os.waitpid(self.process, 0)[1], 0)
+        os.close(self.terminal)
 
 
 class Server:
