@@ -28,9 +28,9 @@ volatile std::sig_atomic_t wants_end = 0;
 class CatchInterrupts {
  public:
   CatchInterrupts() {
-    wants_end = 0;
     struct sigaction action = {};
     action.sa_handler = [](int) { wants_end = 1; };
+    action.sa_flags = SA_RESTART;  // a line that is being typed is only begun anew
     ::sigaction(SIGINT, &action, &before_);
   }
 
@@ -78,7 +78,7 @@ class Session {
 
  private:
   Result<std::string> speak(TextRequest request) {
-    const CatchInterrupts interrupts;
+    wants_end = 0;
     AnswerText answer(model_, settings_.stops);
     Result<void> outcome;
     batch_.begin(0, std::move(request));
@@ -115,7 +115,7 @@ class Session {
   data::ChatJson messages_ = data::ChatJson::array();
 };
 
-// The next line of standard input; nothing at its end, or at Ctrl-C at the prompt.
+// The next line of standard input; nothing at its end.
 std::optional<std::string> ask(bool is_terminal) {
   if (is_terminal) {
     fmt::print(stderr, "> ");
@@ -134,6 +134,10 @@ Result<void> talk(const LanguageModel& model, const ChatOptions& options) {
   const std::int64_t room = KEDGE_TRY(text_room(model, options.context, kContext));
   Session session(model, KEDGE_TRY(ChatPrompts::load(model)), options, room);
   const bool is_terminal = ::isatty(STDIN_FILENO) != 0;
+  std::optional<CatchInterrupts> interrupts;
+  if (is_terminal) {
+    interrupts.emplace();
+  }
   if (!options.first.empty()) {
     KEDGE_TRY(session.hear(options.first));
     if (!is_terminal) {

@@ -17,6 +17,7 @@ import io
 import json
 import os
 import pathlib
+import pty
 import signal
 import socket
 import subprocess
@@ -30,7 +31,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("KEDGE_BIN", ROOT / "build/bin")).resolve()
 TOKEN = "a-token-of-the-tests"
 # Tests run beside others: threads that wait for each other would take the others' time.
-THREADS = "train.threads=1"
+HERE = ("train.device=cpu", "train.precision=fp32", "train.threads=1")
 SLOTS = 3
 QUEUE = 6
 CONTEXT = 320
@@ -94,7 +95,7 @@ class GenerateTest(unittest.TestCase):
         path = self.folder / "in.jsonl"
         path.write_text("".join(json.dumps(prompt) + "\n" for prompt in prompts))
         out = self.folder / "out.jsonl"
-        done = kedge("generate", GGUF, THREADS, f"--input={path}", f"--output={out}", *words)
+        done = kedge("generate", GGUF, *HERE, f"--input={path}", f"--output={out}", *words)
         self.assertEqual(done.returncode, 0, done.stderr)
         return [json.loads(line) for line in out.read_text().splitlines()]
 
@@ -130,7 +131,7 @@ class GenerateTest(unittest.TestCase):
             "train", "run.id=probe", "data.name=text", f"data.path={text}", f"model.file={GGUF}",
             f"data.tokenizer={GGUF}", f"data.context={len(ids) - 1}", "data.val_count=0",
             "optimizer.lr=0", "loader.batch_size=1", "train.max_steps=1", "train.log_every=1",
-            "train.device=cpu", "train.precision=fp32", THREADS, "checkpoint.enabled=false",
+            *HERE, "checkpoint.enabled=false",
             cwd=self.folder,
         )
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
@@ -141,7 +142,7 @@ class GenerateTest(unittest.TestCase):
 
     def test_a_chat_keeps_what_was_said(self):
         turns = [QUESTIONS[0], "And of Italy?"]
-        said = kedge("chat", GGUF, THREADS, "--max-tokens=8", input="\n".join(turns) + "\n")
+        said = kedge("chat", GGUF, *HERE, "--max-tokens=8", input="\n".join(turns) + "\n")
         self.assertEqual(said.returncode, 0, said.stderr)
         messages = []
         expected = []
@@ -151,8 +152,42 @@ class GenerateTest(unittest.TestCase):
             messages.append({"role": "assistant", "content": expected[-1]})
         self.assertEqual(said.stdout, "\n".join(expected) + "\n")
         brief = [{"role": "system", "content": "Answer in capitals."}, *user("Hi")]
-        said = kedge("chat", GGUF, "Hi", THREADS, "--system=Answer in capitals.", "--max-tokens=8")
+        said = kedge("chat", GGUF, "Hi", *HERE, "--system=Answer in capitals.", "--max-tokens=8")
         self.assertEqual(said.stdout, PEER.go_on(PEER.chat_ids(brief), 8)[0] + "\n")
+
+
+class TerminalTest(unittest.TestCase):
+    """kedge chat as a person has it."""
+
+    def setUp(self):
+        self.process, self.terminal = pty.fork()
+        if self.process == 0:
+            os.execv(BIN / "kedge", ["kedge", "chat", GGUF, *HERE, "--max-tokens=200"])
+        self.seen = ""
+
+    def wait_for(self, text: str):
+        while text not in self.seen:
+            self.seen += os.read(self.terminal, 4096).decode(errors="replace")
+        self.seen = self.seen.split(text, 1)[1]
+
+    def type(self, text: str):
+        os.write(self.terminal, text.encode())
+
+    def test_ctrl_c_ends_an_answer_and_ctrl_d_the_conversation(self):
+        self.wait_for("> ")
+        self.type("Write a long story about the sea.\n")
+        self.wait_for("sea.")
+        while len(self.seen) < 20:
+            self.seen += os.read(self.terminal, 4096).decode(errors="replace")
+        self.type("\x03")
+        self.wait_for("> ")
+        self.type("\x03")  # at the prompt it ends nothing
+        self.type("What is the capital of France?\n")
+        self.wait_for("Paris")
+        self.wait_for("> ")
+        self.type("\x04")
+        self.assertEqual(os.waitpid(self.process, 0)[1], 0)
+        os.close(self.terminal)
 
 
 class Server:
@@ -160,7 +195,7 @@ class Server:
 
     def __init__(self, *words: str):
         self.process = subprocess.Popen(
-            [BIN / "kedge", "serve", GGUF, THREADS, "--port=0", "--json", *words],
+            [BIN / "kedge", "serve", GGUF, *HERE, "--port=0", "--json", *words],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -48,6 +48,9 @@ void Exchange::open(const std::shared_ptr<Exchange>& self) {
 }
 
 void Exchange::on_token(std::size_t choice, AnswerText& answer, std::optional<ToldToken> told) {
+  if (is_over_) {
+    return;
+  }
   if (told) {
     choices_[choice].told.push_back(std::move(*told));
   }
@@ -57,10 +60,13 @@ void Exchange::on_token(std::size_t choice, AnswerText& answer, std::optional<To
 }
 
 void Exchange::on_end(std::size_t choice, AnswerText& answer, Ending ending) {
+  if (is_over_) {
+    return;
+  }
   const std::string reason = answer.is_stopped() ? "stop" : reason_of(ending);
   usage_.completion_tokens += answer.tokens();
-  const bool is_last = --left_ == 0 && !is_over_;
-  is_over_ = is_over_ || is_last;
+  const bool is_last = --left_ == 0;
+  is_over_ = is_last;
   if (!is_streamed_) {
     choices_[choice].text = answer.text();
     choices_[choice].finish_reason = reason;
