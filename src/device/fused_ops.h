@@ -95,12 +95,12 @@ struct JoinedLinearStep {
 
 // One new token of each text attends to what is in a cache and to itself.
 struct CachedAttentionStep {
-  at::Tensor q;       // [texts, heads, 1, width]
-  at::Tensor k;       // [texts, heads of keys, 1, width]
+  at::Tensor q;  // [texts, heads, 1, width]
+  at::Tensor k;  // [texts, heads of keys, 1, width]
   at::Tensor v;
-  at::Tensor keys;    // [texts, heads of keys, room, width]
+  at::Tensor keys;  // [texts, heads of keys, room, width]
   at::Tensor values;
-  at::Tensor places;  // int64 [texts]: where the new token stands
+  at::Tensor places;        // int64 [texts]: where the new token stands
   std::int64_t window = 0;  // tokens that it looks back, itself included; 0: all
 };
 

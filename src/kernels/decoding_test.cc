@@ -26,8 +26,7 @@ TEST_F(Decoding, few_rows_are_multiplied_as_many_are) {
         const at::Tensor x = values({rows, 1, in});
         const at::Tensor weight = values({out, in});
         const at::Tensor bias = has_bias ? values({out}) : at::Tensor();
-        const auto parts =
-            ops_->joined_linear({.x = x, .weights = {weight}, .biases = {bias}});
+        const auto parts = ops_->joined_linear({.x = x, .weights = {weight}, .biases = {bias}});
         ASSERT_EQ(parts.size(), 1);
         EXPECT_EQ(parts[0].sizes(), (std::vector<std::int64_t>{rows, 1, out}));
         const auto wide = [](const at::Tensor& t) { return t.defined() ? t.to(at::kFloat) : t; };
@@ -63,14 +62,13 @@ TEST_P(CachedAttention, is_the_softmax_over_what_was_before_and_the_token_itself
       places.to(keys.device()).view({texts, 1, 1, 1}).expand({texts, c.key_heads, 1, c.width});
   const at::Tensor all_keys = keys.scatter(2, at, k);
   const at::Tensor all_values = cached.scatter(2, at, v);
-  const at::Tensor y =
-      ops_->attend_cached({.q = q,
-                           .k = k,
-                           .v = v,
-                           .keys = keys,
-                           .values = cached,
-                           .places = places.to(keys.device()),
-                           .window = c.window});
+  const at::Tensor y = ops_->attend_cached({.q = q,
+                                            .k = k,
+                                            .v = v,
+                                            .keys = keys,
+                                            .values = cached,
+                                            .places = places.to(keys.device()),
+                                            .window = c.window});
 
   EXPECT_TRUE(keys.equal(all_keys));
   EXPECT_TRUE(cached.equal(all_values));

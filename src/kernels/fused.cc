@@ -24,9 +24,8 @@ class CudaOps : public device::FusedOps, public nn::WhitenOps {
  public:
   CudaOps(at::DeviceType device, NormKernels norm, MaxPoolKernels max_pool, WhitenKernels whiten,
           LayerNormKernels layer_norm, RmsNormKernels rms_norm, LinearKernels linear,
-          JoinedLinearKernels joined, GatedKernels gated,
-          CachedAttentionKernels cached_attention, CrossEntropyKernels entropy,
-          Adamw8bitKernels adamw8bit)
+          JoinedLinearKernels joined, GatedKernels gated, CachedAttentionKernels cached_attention,
+          CrossEntropyKernels entropy, Adamw8bitKernels adamw8bit)
       : device_(device),
         norm_(std::move(norm)),
         max_pool_(std::move(max_pool)),

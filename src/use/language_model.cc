@@ -106,8 +106,8 @@ void apply_settings(const config::LoadedConfig& config) {
 Result<void> open_pretrained(const LanguageModelOptions& options, LanguageModel& model) {
   const auto config = KEDGE_TRY(config::load_config({.overrides = options.overrides}));
   apply_settings(config);
-  model.context = std::make_shared<const device::Context>(
-      KEDGE_TRY(train::make_context(train_config(config))));
+  model.context =
+      std::make_shared<const device::Context>(KEDGE_TRY(train::make_context(train_config(config))));
   const auto shape = KEDGE_TRY(nn::read_pretrained_shape(options.model));
   model.vocab = shape.vocab;
   config::ModelConfig chosen;

@@ -28,7 +28,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("KEDGE_BIN", ROOT / "build/bin")).resolve()
 TOLERANCE = 1e-3  # of losses, relative
 CONTEXT = 112
-STEPS = 20
+STEPS = 10
 RATE = 2e-3
 
 ASKED = [

@@ -255,8 +255,8 @@ bool can_attend_cached(const device::CachedAttentionStep& step) {
   const std::int64_t width = step.q.size(3);
   return step.q.size(2) == 1 && has_heads(step.q) && has_heads(step.k) && has_heads(step.v) &&
          step.q.size(1) / step.k.size(1) <= kMostHeads &&
-         step.k.size(0) * step.k.size(1) <= kMostKeyHeads && width >= kEight && width <= kMostWidth &&
-         std::has_single_bit(static_cast<std::uint64_t>(width)) &&
+         step.k.size(0) * step.k.size(1) <= kMostKeyHeads && width >= kEight &&
+         width <= kMostWidth && std::has_single_bit(static_cast<std::uint64_t>(width)) &&
          step.keys.scalar_type() == at::kBFloat16 && step.keys.is_contiguous() &&
          step.values.scalar_type() == at::kBFloat16 && step.values.is_contiguous() &&
          step.places.is_contiguous();
@@ -275,16 +275,15 @@ at::Tensor attend_cached(CachedAttentionKernels& kernels, const device::CachedAt
   at::Tensor out = torch::empty({texts, heads, 1, width}, step.q.options());
   const auto kernel = static_cast<std::size_t>(
       std::bit_width(std::bit_ceil(static_cast<std::uint64_t>(group))) - 1);
-  (*kernels.attend[kernel])({.blocks = static_cast<unsigned>(texts * key_heads),
-                             .blocks_y = static_cast<unsigned>(parts),
-                             .threads = kAttendThreads},
-                            step.q.const_data_ptr(), step.q.stride(0), step.k.const_data_ptr(),
-                            step.k.stride(0), step.v.const_data_ptr(), step.v.stride(0),
-                            step.keys.mutable_data_ptr(), step.values.mutable_data_ptr(),
-                            step.places.const_data_ptr(), key_heads, group, room, width,
-                            step.window, static_cast<float>(1 / std::sqrt(width)),
-                            partial.mutable_data_ptr(), kernels.counters.mutable_data_ptr(),
-                            out.mutable_data_ptr());
+  (*kernels.attend[kernel])(
+      {.blocks = static_cast<unsigned>(texts * key_heads),
+       .blocks_y = static_cast<unsigned>(parts),
+       .threads = kAttendThreads},
+      step.q.const_data_ptr(), step.q.stride(0), step.k.const_data_ptr(), step.k.stride(0),
+      step.v.const_data_ptr(), step.v.stride(0), step.keys.mutable_data_ptr(),
+      step.values.mutable_data_ptr(), step.places.const_data_ptr(), key_heads, group, room, width,
+      step.window, static_cast<float>(1 / std::sqrt(width)), partial.mutable_data_ptr(),
+      kernels.counters.mutable_data_ptr(), out.mutable_data_ptr());
   return out;
 }
 

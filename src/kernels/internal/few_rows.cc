@@ -101,9 +101,9 @@ Result<FewRowsKernels> make_few_rows_kernels(device::Plugin& plugin) {
 }
 
 bool can_multiply_few_rows(const at::Tensor& x, const at::Tensor& weight) {
-  return x.scalar_type() == at::kBFloat16 && weight.scalar_type() == at::kBFloat16 && x.numel() > 0 &&
-         x.numel() / x.size(-1) <= kFewRows && has_rows(x) && row_stride(x) % kEight == 0 &&
-         weight.is_contiguous() && weight.size(1) % kEight == 0;
+  return x.scalar_type() == at::kBFloat16 && weight.scalar_type() == at::kBFloat16 &&
+         x.numel() > 0 && x.numel() / x.size(-1) <= kFewRows && has_rows(x) &&
+         row_stride(x) % kEight == 0 && weight.is_contiguous() && weight.size(1) % kEight == 0;
 }
 
 at::Tensor multiply_few_rows(FewRowsKernels& kernels, const at::Tensor& x, const at::Tensor& weight,
@@ -113,10 +113,11 @@ at::Tensor multiply_few_rows(FewRowsKernels& kernels, const at::Tensor& x, const
   std::vector<std::int64_t> sizes = x.sizes().vec();
   sizes.back() = out;
   at::Tensor y = torch::empty(sizes, x.options());
-  const auto kernel = static_cast<std::size_t>(
-      std::bit_width(std::bit_ceil(static_cast<std::uint64_t>(rows))) - 1);
+  const auto kernel =
+      static_cast<std::size_t>(std::bit_width(std::bit_ceil(static_cast<std::uint64_t>(rows))) - 1);
   (*kernels.of_rows[kernel])(
-      {.blocks = static_cast<unsigned>((out + kOutputsOfBlock - 1) / kOutputsOfBlock), .threads = kFewRowsThreads},
+      {.blocks = static_cast<unsigned>((out + kOutputsOfBlock - 1) / kOutputsOfBlock),
+       .threads = kFewRowsThreads},
       x.const_data_ptr(), rows > 1 ? row_stride(x) : x.size(-1), rows, weight.const_data_ptr(),
       bias.defined() ? bias.const_data_ptr() : nullptr, y.mutable_data_ptr(), weight.size(1), out);
   return y;

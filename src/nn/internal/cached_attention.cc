@@ -87,9 +87,9 @@ at::Tensor attend_one_by_one(const at::Tensor& q_BHTD, const at::Tensor& k_BKTD,
 
 }  // namespace
 
-at::Tensor attend_cached(const device::Context& context, const at::Tensor& q_BHTD, const at::Tensor& k_BKTD,
-                         const at::Tensor& v_BKTD, const DecodePlace& place, KvCache::Layer& layer,
-                         std::int64_t window) {
+at::Tensor attend_cached(const device::Context& context, const at::Tensor& q_BHTD,
+                         const at::Tensor& k_BKTD, const at::Tensor& v_BKTD,
+                         const DecodePlace& place, KvCache::Layer& layer, std::int64_t window) {
   const at::Tensor& keys = layer.keys_BHLD;
   if (keys.is_cpu()) {
     return attend_one_by_one(q_BHTD, k_BKTD, v_BKTD, place, layer, window);

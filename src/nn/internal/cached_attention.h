@@ -21,8 +21,8 @@ struct DecodePlace {
 
 // Puts keys and values into the cache and answers softmax(q k / sqrt(D)) v over what is in it by
 // then. `window`: tokens that each looks back, itself included; 0: all.
-at::Tensor attend_cached(const device::Context& context, const at::Tensor& q_BHTD, const at::Tensor& k_BKTD,
-                         const at::Tensor& v_BKTD, const DecodePlace& place, KvCache::Layer& layer,
-                         std::int64_t window = 0);
+at::Tensor attend_cached(const device::Context& context, const at::Tensor& q_BHTD,
+                         const at::Tensor& k_BKTD, const at::Tensor& v_BKTD,
+                         const DecodePlace& place, KvCache::Layer& layer, std::int64_t window = 0);
 
 }  // namespace kedge::nn

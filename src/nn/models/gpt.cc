@@ -43,9 +43,9 @@ class GptAttention : public Layer {
 
   at::Tensor decode(const at::Tensor& x_BTC, const DecodePlace& place, KvCache::Layer& layer) {
     const std::vector<at::Tensor> qkv = c_attn_->forward_thirds(x_BTC);
-    const at::Tensor y_BHTD =
-        attend_cached(context(), split_heads(qkv[0], shape_.heads), split_heads(qkv[1], shape_.heads),
-                      split_heads(qkv[2], shape_.heads), place, layer);
+    const at::Tensor y_BHTD = attend_cached(context(), split_heads(qkv[0], shape_.heads),
+                                            split_heads(qkv[1], shape_.heads),
+                                            split_heads(qkv[2], shape_.heads), place, layer);
     return c_proj_->forward(y_BHTD.transpose(1, 2).flatten(2));
   }
 

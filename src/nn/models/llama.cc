@@ -72,7 +72,8 @@ at::Tensor LlamaAttention::forward(const at::Tensor& x_BTC, const Flow& flow) {
 at::Tensor LlamaAttention::decode(const at::Tensor& x_BTC, const DecodePlace& place,
                                   KvCache::Layer& layer) {
   const Heads heads = heads_of(x_BTC, place.positions_BT);
-  const at::Tensor y_BHTD = attend_cached(context(), heads.q, heads.k, heads.v, place, layer, window_);
+  const at::Tensor y_BHTD =
+      attend_cached(context(), heads.q, heads.k, heads.v, place, layer, window_);
   return o_proj_->forward(y_BHTD.transpose(1, 2).flatten(2));
 }
 

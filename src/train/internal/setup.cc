@@ -369,7 +369,8 @@ Result<void> check_last_batch(const config::Config& config, const Setup& setup) 
   return {};
 }
 
-Result<device::ContextPtr> make_rank_context(const config::Config& config, dist::ProcessGroup& group) {
+Result<device::ContextPtr> make_rank_context(const config::Config& config,
+                                             dist::ProcessGroup& group) {
   device::Context context = KEDGE_TRY(make_context(config.train));
   if (config.dist.sync_batchnorm && !group.is_alone()) {
     // Shared: a function is copied.

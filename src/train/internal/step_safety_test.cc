@@ -85,7 +85,7 @@ class StepSafety : public testing::Test {
     return capture_with.waits.found();
   }
 
-  // What the model takes: images of some size, or text.
+  // What the model takes: images of some size, texts, or texts with labels.
   Overrides data_for(const std::string& model) const {
     config::ModelConfig config;
     config.name = model;
@@ -97,9 +97,25 @@ class StepSafety : public testing::Test {
         return {"data.image_size=" + std::to_string(side)};
       }
     }
+    if (!nn::make_model(config, {.context = 8, .vocab = 16})) {
+      return texts_with_labels();
+    }
     const Path file = folder_ / "text.txt";
     EXPECT_TRUE(write_file_atomic(file, std::string(2000, 'x')));
     return {"data.name=text", "data.path=" + file.string(), "data.context=8"};
+  }
+
+  Overrides texts_with_labels() const {
+    const Path file = folder_ / "labelled.jsonl";
+    std::string text;
+    for (int i = 0; i < 60; ++i) {
+      text += i % 2 == 0 ? "{\"text\": \"a good one\", \"label\": \"up\"}\n"
+                         : "{\"text\": \"a bad one\", \"label\": \"down\"}\n";
+    }
+    EXPECT_TRUE(write_file_atomic(file, text));
+    return {"data.name=labelled_text", "data.path=" + file.string(),
+            std::string("data.tokenizer=") + KEDGE_FIXTURES + "/data/tokenizers/llama3.json",
+            "data.context=16"};
   }
 
   Overrides pairs_of_answers() const {

@@ -32,11 +32,10 @@ at::Tensor make_moment(const std::string& name, const at::Tensor& parameter) {
 class AdamW8bit : public ForeachOptimizer {
  public:
   AdamW8bit(const config::OptimizerConfig& config, const ParameterGroups& groups)
-      : ForeachOptimizer(
-            groups,
-            {.names = {"exp_avg", "exp_avg_sq", "exp_avg_absmax", "exp_avg_sq_absmax"},
-             .step_count = StepCount::Device,
-             .make = make_moment}),
+      : ForeachOptimizer(groups,
+                         {.names = {"exp_avg", "exp_avg_sq", "exp_avg_absmax", "exp_avg_sq_absmax"},
+                          .step_count = StepCount::Device,
+                          .make = make_moment}),
         config_(config),
         fused_(groups.front().fused) {
     const at::Device device = groups.front().parameters.front().second.device();

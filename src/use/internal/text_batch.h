@@ -99,7 +99,7 @@ class TextBatch {
 
   struct Made {
     at::Tensor ids_B1;
-    at::Tensor told_BK;  // undefined where nobody asks
+    at::Tensor told_BK;                       // undefined where nobody asks
     std::optional<c10::Event> is_there = {};  // to wait for; from a GPU
   };
 
