@@ -157,6 +157,7 @@ struct Part {
   RecordDocuments read;
   std::vector<std::string> labels;  // of its documents
   std::vector<std::string> files;
+  std::vector<std::string> paths;  // of these
 };
 
 Result<Part> read_part(const std::vector<Path>& paths, const ChatFormat& format,
@@ -167,7 +168,11 @@ Result<Part> read_part(const std::vector<Path>& paths, const ChatFormat& format,
       .read = KEDGE_TRY(read_records(
           files, config, [&] { return std::make_unique<LabelledReader>(format, config, labels); })),
       .labels = {},
-      .files = names_of(files)};
+      .files = names_of(files),
+      .paths = {}};
+  for (const RecordFile& file : files) {
+    part.paths.push_back(file.path().string());
+  }
   for (std::size_t i = 0; i < part.read.documents.size(); ++i) {
     part.labels.push_back(labels.at(part.read.documents.place(i)));
   }
@@ -203,7 +208,7 @@ Result<std::unique_ptr<Dataset>> make_dataset(Part part, const std::vector<std::
       return fail(
           ErrorKind::Usage,
           fmt::format("{}: no training text has the label '{}'",
-                      describe_place(part.files, part.read.documents.place(i)), part.labels[i]));
+                      describe_place(part.paths, part.read.documents.place(i)), part.labels[i]));
     }
     labels.push_back(found - classes.begin());
   }
