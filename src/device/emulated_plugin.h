@@ -39,6 +39,10 @@ inline constexpr char kEmulation[] = R"emulation(
 
   static Index threadIdx, blockIdx, blockDim, gridDim;
 
+  struct alignas(8) uint2 {
+    unsigned x, y;
+  };
+
   struct alignas(16) uint4 {
     unsigned x, y, z, w;
   };

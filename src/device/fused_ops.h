@@ -82,12 +82,19 @@ struct Nf4Matrix {
   std::int64_t columns = 0;
 };
 
+// A matrix in whole numbers of 8 bits, with a scale for each row.
+struct Int8Matrix {
+  at::Tensor codes = {};   // int8 [rows, columns]
+  at::Tensor scales = {};  // float [rows]
+};
+
 // Several layers on one input: x weight^T + bias + adapter of each, rotated.
 struct JoinedLinearStep {
   at::Tensor x = {};
   std::vector<at::Tensor> weights = {};
   // As many, or empty. Where they are, weights have no values.
   std::vector<Nf4Matrix> packed = {};
+  std::vector<Int8Matrix> bytes = {};
   std::vector<at::Tensor> biases = {};  // as many, undefined where a layer has none
   std::vector<Adapter> adapters = {};   // as many, or empty
   Rotation rotation = {};

@@ -6,9 +6,12 @@
 #include <torch/utils.h>
 
 #include "kernels/internal/fused_test_case.h"
+#include "nn/quantized_weight.h"
 
 namespace kedge::kernels {
 namespace {
+
+constexpr std::int64_t kPackedIn = 4160;  // more than a block takes in one turn
 
 class Decoding : public FusedKernels {
  protected:
@@ -34,6 +37,56 @@ TEST_F(Decoding, few_rows_are_multiplied_as_many_are) {
       }
     }
   }
+}
+
+// Two layers on one input; the weights' values are what they unpack to.
+TEST_F(Decoding, few_rows_are_multiplied_with_weights_as_they_are_kept) {
+  const torch::NoGradGuard no_grad;
+  for (const auto format : {config::Quantize::Nf4, config::Quantize::Int8}) {
+    for (const std::int64_t rows : {1, 3, 8}) {
+      config::ModelConfig config;
+      config.quantize = format;
+      const at::Tensor x = values({rows, 1, kPackedIn});
+      device::JoinedLinearStep step{.x = x};
+      std::vector<at::Tensor> wanted;
+      for (const std::int64_t out : {10, 6}) {
+        const auto weight = nn::make_quantized_weight(config, {out, kPackedIn}, x.device());
+        weight->allocate(x.device());
+        weight->store(torch::randn({out, kPackedIn}, floats()));
+        step.weights.push_back(torch::empty({out, kPackedIn}, at::kMeta));
+        step.biases.push_back(values({out}));
+        if (const auto nf4 = weight->nf4()) {
+          step.packed.push_back(*nf4);
+        } else {
+          step.bytes.push_back(weight->int8().value());
+        }
+        wanted.push_back(torch::linear(x.to(at::kFloat), weight->unpack(at::kFloat),
+                                       step.biases.back().to(at::kFloat)));
+      }
+      const auto parts = ops_->joined_linear(step);
+      ASSERT_EQ(parts.size(), 2);
+      for (std::size_t i = 0; i < parts.size(); ++i) {
+        EXPECT_EQ(parts[i].sizes(), wanted[i].sizes());
+        expect_near(parts[i], wanted[i], "packed product", 4e-3);
+      }
+    }
+  }
+}
+
+TEST_F(Decoding, eight_bits_that_are_trained_through_are_left_to_others) {
+  config::ModelConfig config;
+  config.quantize = config::Quantize::Int8;
+  const at::Tensor x = values({2, 64});
+  const auto weight = nn::make_quantized_weight(config, {4, 64}, x.device());
+  weight->allocate(x.device());
+  weight->store(torch::randn({4, 64}, floats()));
+  const device::JoinedLinearStep step{.x = x,
+                                      .weights = {torch::empty({4, 64}, at::kMeta)},
+                                      .bytes = {weight->int8().value()},
+                                      .biases = {at::Tensor()}};
+  EXPECT_TRUE(ops_->joined_linear(step).empty());
+  const torch::NoGradGuard no_grad;
+  EXPECT_EQ(ops_->joined_linear(step).size(), 1);
 }
 
 struct CacheCase {

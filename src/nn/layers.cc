@@ -129,11 +129,13 @@ std::vector<at::Tensor> forward_fused(const std::vector<Linear*>& linears, const
     step.biases.push_back(linear->bias);
     step.adapters.push_back(*adapter);
     if (linear->packed != nullptr) {
-      const auto matrix = linear->packed->nf4();
-      if (!matrix) {
+      if (const auto nf4 = linear->packed->nf4()) {
+        step.packed.push_back(*nf4);
+      } else if (const auto int8 = linear->packed->int8()) {
+        step.bytes.push_back(*int8);
+      } else {
         return {};
       }
-      step.packed.push_back(*matrix);
     }
   }
   return fused->joined_linear(step);

@@ -33,6 +33,8 @@ class QuantizedWeight {
   // For kernels that unpack it themselves; nothing: there are none.
   virtual std::optional<device::Nf4Matrix> nf4() const { return std::nullopt; }
 
+  virtual std::optional<device::Int8Matrix> int8() const { return std::nullopt; }
+
   // x W^T + bias in autocast's type, or x's. Of W only the bits are kept for the backward pass,
   // and the object must outlive it.
   at::Tensor product(const at::Tensor& x, const at::Tensor& bias) const;

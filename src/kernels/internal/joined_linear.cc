@@ -125,6 +125,7 @@ struct Joint : torch::CustomClassHolder {
   JoinedLinearKernels* kernels = nullptr;
   std::vector<std::int64_t> widths;       // of the parts
   std::vector<device::Nf4Matrix> packed;  // the weights, or empty: they are parameters
+  std::vector<device::Int8Matrix> bytes;  // the same; nobody asks for gradients then
   std::vector<Low> lows;
   device::Rotation rotation;
   bool has_bias = false;
@@ -178,6 +179,39 @@ at::Tensor join_weights(const Joint& joint, at::TensorList weights) {
   }
   const at::Tensor together = adjoining(weights, 0);
   return (together.defined() ? together : torch::cat(weights)).to(at::kBFloat16);
+}
+
+at::Tensor multiply(const Joint& joint, const at::Tensor& rows, const at::Tensor& weight,
+                    const at::Tensor& bias) {
+  if (can_multiply_few_rows(rows, weight)) {
+    at::Tensor y = torch::empty({rows.size(0), weight.size(0)}, rows.options());
+    multiply_few_rows(joint.kernels->few_rows, rows, weight, bias, y);
+    return y;
+  }
+  return bias.defined() ? at::addmm(bias, rows, weight.t()) : rows.mm(weight.t());
+}
+
+// Few rows with weights as they are kept; undefined where weights must be unpacked first.
+at::Tensor multiply_packed(const Joint& joint, const at::Tensor& rows, const at::Tensor& bias) {
+  const auto can = [&](const auto& matrix) { return can_multiply_few_rows(rows, matrix); };
+  if ((joint.packed.empty() && joint.bytes.empty()) || !std::ranges::all_of(joint.packed, can) ||
+      !std::ranges::all_of(joint.bytes, can)) {
+    return {};
+  }
+  at::Tensor y = torch::empty({rows.size(0), joint.columns()}, rows.options());
+  std::int64_t begin = 0;
+  for (std::size_t i = 0; i < joint.widths.size(); ++i) {
+    const at::Tensor part = y.narrow(1, begin, joint.widths[i]);
+    const at::Tensor its = bias.defined() ? bias.narrow(0, begin, joint.widths[i]) : bias;
+    FewRowsKernels& kernels = joint.kernels->few_rows;
+    if (joint.bytes.empty()) {
+      multiply_few_rows(kernels, rows, joint.packed[i], its, part);
+    } else {
+      multiply_few_rows(kernels, rows, joint.bytes[i], its, part);
+    }
+    begin += joint.widths[i];
+  }
+  return y;
 }
 
 // Of the adapters, one below the other.
@@ -240,15 +274,16 @@ class JoinedLinearFunction : public torch::autograd::Function<JoinedLinearFuncti
     const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::DispatchKey::AutocastCUDA);
     const Parameters parameters(*joint, all);
     const at::Tensor rows = x.reshape({-1, x.size(-1)});
-    const at::Tensor weight = join_weights(*joint, parameters.weights);
     const at::Tensor bias =
         joint->has_bias ? torch::cat(parameters.biases).to(at::kBFloat16) : at::Tensor();
-    at::Tensor y = can_multiply_few_rows(rows, weight)
-                       ? multiply_few_rows(joint->kernels->few_rows, rows, weight, bias)
-                   : joint->has_bias ? at::addmm(bias, rows, weight.t())
-                                     : rows.mm(weight.t());
+    at::Tensor weight;
+    at::Tensor y = multiply_packed(*joint, rows, bias);
+    if (!y.defined()) {
+      weight = join_weights(*joint, parameters.weights);
+      y = multiply(*joint, rows, weight, bias);
+    }
     variable_list saved = {rows};
-    if (joint->packed.empty()) {
+    if (joint->packed.empty() && joint->bytes.empty()) {
       saved.push_back(weight);
     }
     if (!joint->lows.empty()) {
@@ -355,6 +390,18 @@ class JoinedLinearFunction : public torch::autograd::Function<JoinedLinearFuncti
   }
 };
 
+// 8 bits are multiplied as they are kept, or by others.
+bool can_multiply_bytes(const device::JoinedLinearStep& step) {
+  if (step.bytes.empty()) {
+    return true;
+  }
+  const at::Tensor rows = step.x.reshape({-1, step.x.size(-1)});
+  return !at::GradMode::is_enabled() && step.bytes.size() == step.weights.size() &&
+         std::ranges::all_of(step.bytes, [&](const device::Int8Matrix& matrix) {
+           return can_multiply_few_rows(rows, matrix);
+         });
+}
+
 bool can_rotate(const device::JoinedLinearStep& step) {
   const device::Rotation& turn = step.rotation;
   if (turn.columns == 0) {
@@ -384,7 +431,7 @@ bool can_join_linears(const device::JoinedLinearStep& step) {
       step.biases, [&](const at::Tensor& bias) { return bias.defined() == first.defined(); });
   return step.x.scalar_type() == at::kBFloat16 && step.x.numel() > 0 && biases_agree &&
          (step.packed.empty() || step.packed.size() == step.weights.size()) &&
-         std::ranges::all_of(step.packed, can_unpack) &&
+         std::ranges::all_of(step.packed, can_unpack) && can_multiply_bytes(step) &&
          std::ranges::all_of(step.weights,
                              [](const at::Tensor& weight) {
                                return weight.dim() == 2 && weight.is_floating_point();
@@ -397,6 +444,7 @@ std::vector<at::Tensor> joined_linear(JoinedLinearKernels& kernels,
   auto joint = c10::make_intrusive<Joint>();
   joint->kernels = &kernels;
   joint->packed = step.packed;
+  joint->bytes = step.bytes;
   joint->rotation = step.rotation;
   joint->has_bias = step.biases.front().defined();
   std::vector<at::Tensor> all(step.weights);

@@ -7,6 +7,7 @@
 
 #include "kernels/internal/cuda_source.h"
 #include "kernels/internal/kernel_cache.h"
+#include "kernels/internal/nf4_source.h"
 #include "kernels/internal/rows.h"
 
 namespace kedge::kernels {
@@ -15,49 +16,28 @@ namespace {
 constexpr unsigned kUnpackThreads = 256;
 constexpr std::int64_t kScaled = 64;  // values that share a scale
 
-// Eight values a thread. Sums and products are rounded apart, as the plain operations do it.
+// Eight values a thread.
 constexpr char kUnpackSource[] = R"cuda(
-__device__ const float kEntries[16] = {
-    -1.0f, -0.6961928009986877f, -0.5250730514526367f, -0.39491748809814453f,
-    -0.28444138169288635f, -0.18477343022823334f, -0.09105003625154495f, 0.0f,
-    0.07958029955625534f, 0.16093020141124725f, 0.24611230194568634f, 0.33791524171829224f,
-    0.44070982933044434f, 0.5626170039176941f, 0.7229568362236023f, 1.0f};
-
-// `exact_scales`, or `scales` and what they are numbers of; the others are null.
 extern "C" __global__ void __launch_bounds__(256)
 unpack(const uint8* codes, const float* exact_scales, const uint8* scales,
        const float* nested_scales, const float* nested_table, const float* offset, int64 units,
        bfloat16* out) {
   __shared__ float entries[16];
-  if (threadIdx.x < 16) {
-    entries[threadIdx.x] = kEntries[threadIdx.x];
-  }
-  __syncthreads();
+  copy_nf4_entries(entries);
   const int64 unit = static_cast<int64>(blockIdx.x) * 256 + threadIdx.x;
   if (unit >= units) {
     return;
   }
-  const int64 block = unit / 8;
-  const float scale =
-      exact_scales != nullptr
-          ? exact_scales[block]
-          : __fadd_rn(__fmul_rn(nested_table[scales[block]], nested_scales[block / 256]), *offset);
+  const Nf4Scales all = {exact_scales, scales, nested_scales, nested_table, offset};
   const unsigned word = reinterpret_cast<const unsigned*>(codes)[unit];
-  Eight value;
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    const unsigned byte = word >> (8 * i) & 0xffu;
-    value.v[2 * i] = entries[byte >> 4] * scale;
-    value.v[2 * i + 1] = entries[byte & 15u] * scale;
-  }
-  store(out + unit * 8, value);
+  store(out + unit * 8, nf4_values(word, all.of_block(unit / 8), entries));
 }
 )cuda";
 
 }  // namespace
 
 Result<Nf4Kernels> make_nf4_kernels(device::Plugin& plugin) {
-  const Program program = KEDGE_TRY(Program::make(plugin, kCudaPrelude + kUnpackSource, "nf4"));
+  const Program program = KEDGE_TRY(Program::make(plugin, kCudaPrelude + kNf4Source + kUnpackSource, "nf4"));
   return Nf4Kernels{.unpack = KEDGE_TRY(program.kernel("unpack"))};
 }
 

@@ -14,6 +14,10 @@ class Int8Weight : public QuantizedWeight {
   at::Tensor unpack(at::ScalarType type) const override;
   at::Tensor multiply(const at::Tensor& x) const override;
 
+  std::optional<device::Int8Matrix> int8() const override {
+    return device::Int8Matrix{.codes = codes_, .scales = scales_};
+  }
+
  protected:
   std::vector<at::Tensor*> tensors() override { return {&codes_, &scales_}; }
 
