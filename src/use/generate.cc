@@ -150,12 +150,20 @@ Result<void> answer_file(const LanguageModel& model, const GenerateOptions& opti
                       });
 }
 
+void say_speed(std::int64_t tokens, double first, double all) {
+  say("{} tokens in {:.2f} s: the first after {:.2f} s{}", tokens, all, first,
+      tokens > 1 ? fmt::format(", then {:.1f} a second",
+                               static_cast<double>(tokens - 1) / std::max(all - first, 1e-9))
+                 : "");
+}
+
 Result<void> answer_one(const LanguageModel& model, const GenerateOptions& options) {
   Prompt prompt{.id = "1", .text = options.prompt};
   if (prompt.text.empty()) {
     prompt.text.assign(std::istreambuf_iterator<char>(std::cin), {});
   }
   const Stopwatch watch;
+  double first = 0;  // seconds to the first token
   const auto request = KEDGE_TRY(Requests(model, options.settings).make(prompt, 0));
   return answer_texts(model, {request}, options.settings.stops, 1,
                       [&](std::size_t, AnswerText& answer, bool is_whole) -> Result<void> {
@@ -165,10 +173,11 @@ Result<void> answer_one(const LanguageModel& model, const GenerateOptions& optio
                         }
                         fmt::print("{}{}", answer.take_new(), is_whole ? "\n" : "");
                         std::fflush(stdout);
+                        if (first == 0) {
+                          first = watch.seconds();
+                        }
                         if (is_whole) {
-                          const double seconds = watch.seconds();
-                          say("{} tokens in {:.2f} s, {:.1f} a second", answer.tokens(), seconds,
-                              static_cast<double>(answer.tokens()) / seconds);
+                          say_speed(answer.tokens(), first, watch.seconds());
                         }
                         return {};
                       });
