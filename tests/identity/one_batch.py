@@ -32,6 +32,7 @@ CHATS = [
     "model.name=gpt-nano",
     "data.name=chat",
     "data.context=52",
+    "data.val_ratio=0",
     f"data.tokenizer={ROOT / 'tests/fixtures/data/tokenizers/llama3.json'}",
     "data.chat_template=../data/chats.jinja",
 ]
