@@ -115,7 +115,7 @@ class StepSafety : public testing::Test {
     EXPECT_TRUE(write_file_atomic(file, text));
     return {"data.name=labelled_text", "data.path=" + file.string(),
             std::string("data.tokenizer=") + KEDGE_FIXTURES + "/data/tokenizers/llama3.json",
-            "data.context=16"};
+            "data.context=16", "train.max_steps=40"};
   }
 
   Overrides pairs_of_answers() const {
