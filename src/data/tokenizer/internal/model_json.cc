@@ -16,9 +16,13 @@
 namespace kedge::data {
 namespace {
 
-// Bytes that no UTF-8 text has are never asked for.
-bool is_in_utf8(std::size_t byte) {
-  return byte != 0xC0 && byte != 0xC1 && byte < 0xF5;
+// Whether texts have it: not control characters, what no UTF-8 has, and the first bytes of planes
+// that have no characters (4 to 11). Many vocabularies lack these, and nobody misses them.
+bool is_in_texts(std::size_t byte) {
+  constexpr std::string_view kSpaces = "\t\n\v\f\r";
+  const bool is_control =
+      (byte < 0x20 && !kSpaces.contains(static_cast<char>(byte))) || byte == 0x7F;
+  return !is_control && byte != 0xC0 && byte != 0xC1 && byte < 0xF5 && byte != 0xF1 && byte != 0xF2;
 }
 
 using Json = nlohmann::json;
@@ -126,7 +130,7 @@ Result<std::unique_ptr<const TokenModel>> read_bpe(const Json& model, const Toke
                     fmt::format("model: the vocabulary has no token for byte 0x{:02X}", i),
                     "a text with that byte would lose it");
       }
-      if (is_in_utf8(i) && parts.unknown == kNoToken) {
+      if (is_in_texts(i) && parts.unknown == kNoToken) {
         lost.push_back(fmt::format("0x{:02X}", i));
       }
     }
