@@ -192,13 +192,12 @@ void launch(FewRowsKernels::OfRows& kernels, const at::Tensor& x, const at::Tens
             const at::Tensor& y, Values... matrix) {
   const std::int64_t rows = x.size(0);
   const std::int64_t out = y.size(1);
-  const auto which = static_cast<std::size_t>(
-      std::bit_width(std::bit_ceil(static_cast<std::uint64_t>(rows))) - 1);
-  (*kernels[which])(
-      {.blocks = static_cast<unsigned>((out + kOutputsOfBlock - 1) / kOutputsOfBlock),
-       .threads = kFewRowsThreads},
-      x.const_data_ptr(), row_stride(x), rows, pointer_of(bias), y.mutable_data_ptr(),
-      row_stride(y), x.size(1), out, matrix...);
+  const auto which =
+      static_cast<std::size_t>(std::bit_width(std::bit_ceil(static_cast<std::uint64_t>(rows))) - 1);
+  (*kernels[which])({.blocks = static_cast<unsigned>((out + kOutputsOfBlock - 1) / kOutputsOfBlock),
+                     .threads = kFewRowsThreads},
+                    x.const_data_ptr(), row_stride(x), rows, pointer_of(bias), y.mutable_data_ptr(),
+                    row_stride(y), x.size(1), out, matrix...);
 }
 
 }  // namespace
@@ -220,8 +219,7 @@ bool can_multiply_few_rows(const at::Tensor& x, const at::Tensor& matrix) {
 }
 
 bool can_multiply_few_rows(const at::Tensor& x, const device::Int8Matrix& matrix) {
-  return has_few_rows(x) && matrix.codes.is_contiguous() &&
-         matrix.codes.size(1) % kPackedStep == 0;
+  return has_few_rows(x) && matrix.codes.is_contiguous() && matrix.codes.size(1) % kPackedStep == 0;
 }
 
 bool can_multiply_few_rows(const at::Tensor& x, const device::Nf4Matrix& matrix) {

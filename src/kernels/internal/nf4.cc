@@ -37,7 +37,8 @@ unpack(const uint8* codes, const float* exact_scales, const uint8* scales,
 }  // namespace
 
 Result<Nf4Kernels> make_nf4_kernels(device::Plugin& plugin) {
-  const Program program = KEDGE_TRY(Program::make(plugin, kCudaPrelude + kNf4Source + kUnpackSource, "nf4"));
+  const Program program =
+      KEDGE_TRY(Program::make(plugin, kCudaPrelude + kNf4Source + kUnpackSource, "nf4"));
   return Nf4Kernels{.unpack = KEDGE_TRY(program.kernel("unpack"))};
 }
 
