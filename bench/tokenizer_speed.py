@@ -1,6 +1,6 @@
 """How fast does kedge tokenize, beside Hugging Face's tokenizers and tiktoken?
 
-    python3 bench/tokenize.py build/bin/kedge [--megabytes 20] [--rounds 5] [--threads 1,2]
+    python3 bench/tokenizer_speed.py build/bin/kedge [--megabytes 20] [--rounds 5] [--threads 1,2]
 
 Same machine, same texts, in turns; medians and the spread of the rounds. kedge is timed as users
 run it: the whole command `kedge data tokenize`, with its start, reading the vocabulary, reading
